@@ -10,7 +10,7 @@ internal import SmallWebTransport
 internal import SpartanPlugin
 
 extension Registry {
-    /// The handlers that smallweb comes with.
+    /// The built-in handlers.
     public static let builtIn: Registry = {
         var registry = Registry()
         let handlers: [any ProtocolHandler] = [
@@ -33,7 +33,7 @@ extension Registry {
         return registry
     }()
 
-    /// The built-in handlers, and libcurl for further schemes, as far as it supports them.
+    /// ``withPrograms``, and libcurl for further schemes, as far as it supports them.
     ///
     /// - Throws: `not-built-in` when libcurl is not installed.
     public static func builtInWithCurl() throws(FetchError) -> Registry {

@@ -6,9 +6,9 @@ internal import SmallWebTransport
 
 /// A folder with a plugin that is a program: its manifest, read as data. Nothing is executed.
 package struct PluginFolder: Sendable {
-    /// Absolute.
+    /// Absolute, with links resolved if it exists.
     package let path: String
-    /// What it says, or why it cannot be used.
+    /// The manifest, or the reason that it cannot be used.
     package let manifest: Result<Manifest, FetchError>
 
     package var name: String {
@@ -26,10 +26,10 @@ package struct PluginFolder: Sendable {
         }
     }
 
-    /// - Parameter isTrusted: Whether the user has named this folder for what is done now, which is
-    ///   a consent to what the manifest asks to read.
-    /// - Throws: `plugin`, saying what to do: also for a program that others can write, and for one
-    ///   that would read what the user has not consented to.
+    /// - Parameter isTrusted: True if the user has named this folder for the present command, which
+    ///   is a consent to the reads in the manifest.
+    /// - Throws: `plugin`, with a remedy: also for a program that others can write, and for one
+    ///   that would read more than the user has consented to.
     package func handler(isTrusted: Bool = false) throws(FetchError) -> ExternalPlugin {
         let manifest = try manifest.get()
         let missing = isTrusted ? [] : try unconsented(manifest.reads)
@@ -50,8 +50,8 @@ package struct PluginFolder: Sendable {
 
     // MARK: Consent
 
-    /// Next to the folder: the places that the user has let its program read, one a line. Those of
-    /// the user's plugins alone have one.
+    /// Next to the folder: the paths that the user lets its program read, one a line. Only the
+    /// user's own plugins have such a file.
     package static func consent(of folder: String) -> String { folder + ".consent" }
 
     private func unconsented(_ reads: [String]) throws(FetchError) -> [String] {
@@ -73,8 +73,8 @@ package struct PluginFolder: Sendable {
     }
 
     /// - Parameters:
-    ///   - name: As it was given, absolute: the links on the way count, too.
-    ///   - path: Where it leads.
+    ///   - name: The path as given, but absolute: the links on the way count, too.
+    ///   - path: Its target.
     private static func read(_ name: String, _ path: String) throws(FetchError) -> Manifest {
         do throws(FetchError) {
             var judge = Provenance()
@@ -111,36 +111,34 @@ package struct PluginFolder: Sendable {
     }
 }
 
-/// Where plugins are found that are programs.
 package enum PluginFolders {
-    /// Whether an option of that name is there without a plugin: of a command line, if there is
-    /// one. Set once, before a manifest is read.
+    /// True for the name of an option that a command line has without plugins; `nil` if there is no
+    /// command line. Set once, before a manifest is read.
     package static let isTaken = Locked<(@Sendable (String) -> Bool)?>(nil)
 
-    /// In the order in which the first of a name wins; never the working directory.
+    /// Ordered by precedence: the first of a name wins. Never in the working directory.
     package static func all() -> [PluginFolder] {
         parents().flatMap { parent in
             ((try? directoryNames(parent)) ?? []).map { "\(parent)/\($0)" }
         }.filter { access("\($0)/plugin.json", F_OK) == 0 }.map(PluginFolder.init)
     }
 
-    /// Those of the directory to which the user has plugins added.
+    /// Plugins in the directory that the user adds plugins to.
     package static var ofUserAlone: [PluginFolder] {
         guard let parent = ofUser.map(resolvingLinks) else { return [] }
         return all().filter { directory(of: $0.path) == parent }
     }
 
-    /// The first of that name.
     package static func named(_ name: String) -> PluginFolder? {
         all().first { $0.name == name }
     }
 
-    /// Read once: a page may name any number of schemes that nothing has.
+    /// Read once: a page may name any number of unknown schemes.
     private static let known = all()
 
     /// The plugin of a scheme; `nil` when there is none.
     ///
-    /// - Throws: `plugin` when the one that is there cannot be used.
+    /// - Throws: `plugin` when it cannot be used.
     package static func handler(of scheme: String) throws(FetchError) -> ExternalPlugin? {
         var names: Set<String> = []
         for folder in known where names.insert(folder.name).inserted {
@@ -156,7 +154,7 @@ package enum PluginFolders {
         return nil
     }
 
-    /// The schemes of all that can be used, but for those that are built in.
+    /// The schemes of all usable plugins, except the built-in ones.
     package static func schemes() -> [Scheme] {
         var schemes: [Scheme] = []
         for scheme in all().flatMap({ (try? $0.manifest.get())?.schemes ?? [] })
@@ -166,7 +164,7 @@ package enum PluginFolders {
         return schemes
     }
 
-    /// The directory of those that the user has added; `nil` without a home.
+    /// The directory of the plugins added by the user; `nil` without a home.
     package static var ofUser: String? { dataHome.map { $0 + "/smallweb/plugins" } }
 
     private static func parents() -> [String] {
@@ -185,20 +183,19 @@ package enum PluginFolders {
         return homeDirectory.map { $0 + "/.local/share" }
     }
 
-    /// Those of a list that are absolute.
     private static func absolute(_ list: String) -> [String] {
         list.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
     }
 }
 
 extension Registry {
-    /// Whether one of the handlers is a plugin of that name.
+    /// True if one of the handlers is a plugin of that name.
     package func hasPlugin(_ name: String) -> Bool {
         handlers.contains { $0.schemes.first?.plugin == name }
     }
 
-    /// The handlers that smallweb comes with, and those of programs, which are looked for when
-    /// nothing else has a scheme.
+    /// The built-in handlers, and program plugins, which are looked up when no other handler has a
+    /// scheme.
     public static let withPrograms: Registry = {
         var registry = builtIn
         registry.setFallback { scheme throws(FetchError) in

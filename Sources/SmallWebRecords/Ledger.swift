@@ -2,14 +2,14 @@
 internal import Glibc
 package import SmallWeb
 
-/// A file of terminal records, one per URL that is done, to go on from after a stop of any kind.
+/// A file of terminal records, one per finished URL, to go on from after a stop of any kind.
 ///
-/// A line counts once its line feed is there: what a kill has left of the last one is cut off. One
-/// process at a time has the file.
+/// A line counts once its line feed is there: the rest of a line that a kill has left is cut off.
+/// Only one process at a time may use the file.
 package final class Ledger {
     private let path: String
     private var file: Int32
-    /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
+    /// The last outcome of each URL, by its hash: a million URLs take 40 MB.
     private var outcomes: [Key: Outcome] = [:]
 
     package struct Key: Hashable {
@@ -29,11 +29,10 @@ package final class Ledger {
     /// Longest record: the largest body, every byte of it escaped.
     package static let lineBytesMax = 1 << 30
 
-    /// What a line says of a URL.
     package struct Result {
         package let key: Key
         package let outcome: Outcome
-        /// Unix seconds; `nil` when the record does not say.
+        /// Unix seconds; `nil` when the record has none.
         package let start: Double?
 
         /// `nil` for other records and foreign lines, which are skipped.
@@ -42,17 +41,17 @@ package final class Ledger {
                 members.type == "response" || members.type == "error", let url = members.url,
                 let outcome = members.outcome.flatMap(Outcome.init(rawValue:))
             else { return nil }
-            // Before passwords were masked, they were written.
+            // Early versions did not mask passwords.
             key = Key(URI.display(url))
             self.outcome = outcome
             start = members.start.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
         }
     }
 
-    /// What is read of a record. Most of it is text that is not looked at.
+    /// The members that are used of a record. The rest, mostly text, is skipped.
     private struct Members {
         var (type, url, outcome) = (String?.none, String?.none, String?.none)
-        /// The number in `time`, as it stands.
+        /// The number in `time`, as written.
         var start: String?
 
         init?(parsing line: ArraySlice<UInt8>) {
@@ -62,7 +61,7 @@ package final class Ledger {
             if case .number(let text)? = record["time"]?["start"] { start = text }
         }
 
-        /// `nil` for a record that no run has written like this.
+        /// `nil` for a record in a form that no run writes.
         init?(skimming line: ArraySlice<UInt8>) {
             var isUsual = true
             let string = { (value: JSONSkimmer.Part, known: String?) -> String? in
@@ -94,7 +93,7 @@ package final class Ledger {
         }
     }
 
-    /// The one of this process, once it is open.
+    /// The file of this process's ledger, once it is open.
     package static let own = Locked<FileIdentity?>(nil)
 
     /// - Throws: `write` when the file cannot be used, or another process uses it.
@@ -105,7 +104,7 @@ package final class Ledger {
         } catch {
             throw FetchError(.write, .output, "cannot open the ledger \(path)", error)
         }
-        // /dev/null is for all processes at a time.
+        // /dev/null can be used by any number of processes.
         var status = stat()
         guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
         if flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
@@ -118,15 +117,15 @@ package final class Ledger {
 
     deinit { close() }
 
-    /// Another run may have it from now on, and nothing is added any more. Idempotent.
+    /// Frees the file for another run; nothing is added any more. Idempotent.
     package func close() {
         if file >= 0 { Glibc.close(file) }
         file = -1
     }
 
-    /// How a URL ended the last time, by its record; `nil` when it has not been fetched.
+    /// The last outcome of a URL, by its record; `nil` when it has none.
     ///
-    /// - Parameter request: What became of the URL, if that makes sense.
+    /// - Parameter request: The request made of the URL, if it is valid.
     package func outcome(_ request: Request?, _ url: String) -> Outcome? {
         outcomes[Key(request?.uri.display ?? URI.display(url))]
     }
@@ -179,7 +178,7 @@ package final class Ledger {
         }
     }
 
-    /// Whether a line is one of ours, of whatever type.
+    /// True if a line is a record of smallweb, of any type.
     package static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {
         let record = try? JSONValue.parse(line)
         return record?["type"]?.string != nil && record?["v"] != nil

@@ -10,15 +10,14 @@ package final class ListReader {
         case line(ArraySlice<UInt8>, number: Int)
         case tooLong(number: Int)
         case nothing
-        /// The list is over, or cannot be read on.
+        /// Reading failed, so the list is over.
         case failed(FetchError)
         case end
     }
 
-    /// Of one line; a longer one is refused.
+    /// Limit of one line; a longer one is refused.
     package static let lineBytesMax = 1 << 20
 
-    /// What there is to say of a line that is too long.
     package static func tooLong(_ number: Int) -> FetchError {
         usageError(
             "line \(number): longer than \(lineBytesMax) bytes",
@@ -35,7 +34,7 @@ package final class ListReader {
     private var isTooLong = false
     private var isAtEnd = false
     private var number = 0
-    /// Whether the last line has no line feed behind it.
+    /// True if the last line has no line feed.
     package private(set) var isTorn = false
 
     /// - Parameter name: A file, or `-` for standard input.
@@ -79,10 +78,10 @@ package final class ListReader {
         }
     }
 
-    /// Reads what is there; false when that is nothing yet.
+    /// Reads the available bytes; false if there are none yet.
     private func fill() throws(SystemError) -> Bool {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        // Not where a signal comes between: then it is -1, and a read would wait.
+        // After a signal the result is -1, and a read would block.
         guard poll(&event, 1, 0) > 0 else { return false }
         buffer = [UInt8](repeating: 0, count: 65_536)
         position = 0

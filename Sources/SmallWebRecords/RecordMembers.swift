@@ -9,7 +9,7 @@ extension Registry.Entry {
 }
 
 extension JSONWriter {
-    /// What every record begins with.
+    /// Begins a record of a request.
     package mutating func begin(_ type: String, _ subject: RecordSubject) {
         begin(type)
         member("n", subject.n)
@@ -17,7 +17,7 @@ extension JSONWriter {
         if let tag = subject.tag { member("tag") { $0.raw(tag[...]) } }
     }
 
-    /// What a record that belongs to no request begins with.
+    /// Begins a record that belongs to no request.
     package mutating func begin(_ type: String) {
         member("type", type)
         member("v", Recorder.version)
@@ -62,7 +62,7 @@ extension JSONWriter {
         member("permanent", redirect.isPermanent)
     }
 
-    /// What the record `link` has beside its place in the page.
+    /// The members of the record `link`, without its index in the page.
     package mutating func members(of link: Link, base: URI) {
         member("url", url: link.uri)
         member("page", url: base)
@@ -73,7 +73,7 @@ extension JSONWriter {
         member("line", link.line)
         member("same_host", link.uri.map { $0.host == base.host })
         var facts = link.facts
-        // A directory of Git has another `kind`, that of an entry.
+        // A directory of Git has a fact `kind`, too: its entry's.
         for name in ["url", "raw", "text", "scheme", "kind", "line"] { facts[name] = nil }
         members(of: facts)
     }
@@ -89,7 +89,7 @@ extension JSONWriter {
         member("message", note.message)
     }
 
-    /// `headers`: each name once, in lower case, with its values in subject.
+    /// `headers`: each name once, in lower case, with its values in order.
     package mutating func members(of fields: Head.Fields) {
         // There are a dozen, and never more than a few hundred: searched in turn.
         var named: [(name: String, values: [String])] = []
@@ -114,7 +114,7 @@ extension JSONWriter {
 
     /// `remote`, `tls` and `trust`.
     ///
-    /// - Parameter change: The refusal of the key.
+    /// - Parameter change: The error for a refused key.
     package mutating func members(
         of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
     ) {
@@ -161,7 +161,7 @@ extension JSONWriter {
         member("key", certificate.keyName)
     }
 
-    /// HTTP has lengths, and does not say.
+    /// `nil` for HTTP, which has lengths, and reports no `close_notify`.
     private static func closeNotify(_ scheme: Scheme?, _ ending: Ending?) -> Bool? {
         guard scheme?.transport == .tls, let ending else { return nil }
         return ending.completeness == .complete ? true : ending.outcome == .truncated ? false : nil
@@ -198,12 +198,12 @@ package enum RecordFields {
         "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",
         "same_host", "seq", "text",
     ]
-    /// What a ledger says of a URL, and when.
+    /// Members that a ledger needs to identify and order URLs.
     package static let ofLedgers = ["outcome", "time", "url"]
-    /// Always there: what a reader tells records apart by.
+    /// Always written, to tell records apart.
     static let common = ["type", "v", "n", "id", "tag"]
 
-    /// - Throws: `usage` with the nearest name for one that does not exist.
+    /// - Throws: `usage` for an unknown name, with the nearest one.
     package static func parse(
         _ list: String, _ registry: Registry
     ) throws(FetchError) -> Set<String> {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 
-/// What is in the records of requests.
+/// Options for the records of requests.
 public struct RecordOptions: Sendable {
-    /// How a body goes into its record.
+    /// The form of a body in its record.
     public enum BodyForm: String, Sendable, CaseIterable {
-        /// Text where it is text, and base64 where it is not.
+        /// Text if the body is text, otherwise base64.
         case auto
-        /// Bytes that are not text, with replacement characters.
+        /// Text, with replacement characters for other bytes.
         case text
         case base64
         /// Not at all: for bodies that go to files.
@@ -15,17 +15,17 @@ public struct RecordOptions: Sendable {
         case none
     }
 
-    /// The members of terminal records, of those that docs/json.md has; `nil` for all.
+    /// The members of terminal records, by their names in docs/json.md; `nil` for all.
     public var fields: Set<String>?
-    /// How a body goes into its record.
+    /// The form of a body in its record.
     public var body = BodyForm.auto
-    /// Longest body that goes into a record, in bytes; of others it says that they are too large.
+    /// Longest body that goes into a record, in bytes; a longer one is marked as omitted.
     public var inlineBytesMax = 8 << 20
-    /// Whether what happens before the end has records, too: requests, redirects, notices.
+    /// True to write records of events before the end, too: requests, redirects, notices.
     public var includesEvents = false
-    /// Whether a run of one request ends with a `summary` as longer ones do.
+    /// True to end a run of one request with a `summary`, like longer ones.
     public var wantsSummary = false
-    /// Whether bodies go into records of their own, piece by piece.
+    /// True to write bodies as records of their own, piece by piece.
     package var streamsBodies = false
 
     /// All members, and no events.

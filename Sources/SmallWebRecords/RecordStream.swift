@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// What takes records, one line at a time.
 package protocol RecordTarget {
     func writeRecord(_ line: [UInt8]) throws(FetchError)
 }
 
-/// Which request records are about, in the words of the one who asked.
+/// The request that records are about, in the user's own words.
 package struct RecordSubject: Sendable {
-    /// Position among all of the run, from 0.
+    /// Index in the run, from 0.
     package var n = 0
     /// JSON text, echoed untouched.
     package var id = Self.null
     private static let null = Array("null".utf8)
     package var tag: [UInt8]?
-    /// As written; `nil` when there is none that can be read.
+    /// As written; `nil` when it has none that can be read.
     package var url: String?
-    /// The same as it came, when it is not UTF-8.
+    /// Its bytes, when they are not UTF-8.
     package var rawURL: [UInt8]?
-    /// Of a list, from 1; `nil` for an operand.
+    /// Line number in a list, from 1; `nil` for an operand.
     package var line: Int?
 
     package init(url: String? = nil) { self.url = url }
 }
 
-/// Where the records of one URL go that come before its terminal one.
+/// Writes the records of one URL that come before its terminal one.
 package struct RecordStream {
     package let subject: RecordSubject
     /// `nil` for nowhere: a ledger keeps the terminal record alone.
@@ -54,7 +53,6 @@ package struct RecordStream {
 package struct EventRecords: EventOutput {
     let records: RecordStream
     let log: FetchLog
-    /// Whether the request line must not be shown.
     let hidesInput: Bool
 
     package func take(_ event: Event) throws(FetchError) {
@@ -79,7 +77,6 @@ package struct EventRecords: EventOutput {
     }
 }
 
-/// The records of references, as they come.
 package final class RefRecords: EventOutput {
     private let records: RecordStream
     package private(set) var count = 0
@@ -97,7 +94,7 @@ package final class RefRecords: EventOutput {
     }
 }
 
-/// The records that lines of a reply are, as they come.
+/// The records for lines of a reply, as they come.
 package final class ItemRecords: EventOutput {
     private let records: RecordStream
     package private(set) var count = 0
@@ -121,13 +118,12 @@ package final class LinkRecords {
     private let spool = Spool(memoryMax: 65_536)
     package private(set) var count = 0
 
-    /// - Parameter bytesMax: Of all records: a few bytes of a page can make one of a kilobyte.
+    /// - Parameter bytesMax: Limit of all records: a few bytes of a page can make a kilobyte.
     package init(_ records: RecordStream, bytesMax: Int = 256 << 20) {
         self.records = records
         self.bytesMax = bytesMax
     }
 
-    /// - Parameter base: The page's own URI.
     package func add(_ link: Link, base: URI) throws(FetchError) {
         let line = records.line("link") { writer in
             writer.member("i", count)

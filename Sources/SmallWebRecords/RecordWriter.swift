@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWeb
 
-/// Writes what becomes of requests as lines of JSON, the records of docs/json.md: see
+/// Writes the results of requests as lines of JSON, the records of docs/json.md: see
 /// ``SmallWeb/Client/Results/write(to:)``.
 public struct RecordWriter: Sendable {
     let options: RecordOptions
@@ -9,11 +9,11 @@ public struct RecordWriter: Sendable {
     let write: @Sendable (_ line: [UInt8]) throws -> Void
 
     /// - Parameters:
-    ///   - options: What is in the records.
-    ///   - ledger: A file that gets the terminal record of each request that is done, too. What it
-    ///     says is done is not fetched again.
+    ///   - options: Contents of the records.
+    ///   - ledger: A file that gets the terminal record of each finished request, too. Requests
+    ///     with `ok` as their last outcome in it are not fetched again.
     ///   - write: Gets one record after the other, each with its line feed, on the thread that
-    ///     fetches, which waits for it. What it throws ends the run.
+    ///     fetches, which waits for it. Its errors end the run.
     public init(
         options: RecordOptions = RecordOptions(), ledger: String? = nil,
         write: @escaping @Sendable (_ line: [UInt8]) throws -> Void
@@ -25,7 +25,7 @@ public struct RecordWriter: Sendable {
     ///
     /// - Parameters:
     ///   - descriptor: Must be blocking.
-    ///   - options: What is in the records.
+    ///   - options: Contents of the records.
     ///   - ledger: See ``init(options:ledger:write:)``.
     public init(
         to descriptor: Int32, options: RecordOptions = RecordOptions(), ledger: String? = nil
@@ -36,15 +36,16 @@ public struct RecordWriter: Sendable {
     }
 }
 
-/// What became of a run.
+/// The result of a run.
 public struct RunSummary: Sendable, Hashable {
     /// Requests that have a record.
     public let requests: Int
-    /// Those of them that went well.
+    /// Requests that succeeded.
     public let ok: Int
-    /// Requests that were done already, as the ledger said.
+    /// Requests that are done already, according to the ledger.
     public let skipped: Int
-    /// What the command line would exit with: the status of the first request that failed.
+    /// The command line's exit status: the first failed request's, or `interrupted` if the deadline
+    /// left any.
     public let exitStatus: Int32
 
     package init(requests: Int, ok: Int, skipped: Int, exitStatus: Int32) {
@@ -54,15 +55,15 @@ public struct RunSummary: Sendable, Hashable {
 }
 
 extension Client.Results {
-    /// Runs, and writes records instead of handing out pages: what `smallweb get --json` prints for
-    /// a list of these requests.
+    /// Runs, and writes records instead of returning pages, as `smallweb get --json` prints them
+    /// for a list of these requests.
     ///
     /// The bodies of refusals are not in their records. A run of several requests ends with a
     /// `summary`.
     ///
     /// - Throws: `interrupted` when the task is cancelled, `write` when a record cannot be written
-    ///   or the ledger cannot be used, and what the requests' own sequence throws. What has been
-    ///   written is done, and nothing else is in the ledger.
+    ///   or the ledger cannot be used, and errors of the requests' own sequence. Requests with
+    ///   written records are done, and no others are in the ledger.
     @discardableResult
     public func write(to writer: RecordWriter) async throws(FetchError) -> RunSummary {
         let shelf = RecordShelf(
@@ -83,7 +84,7 @@ extension Client.Results {
     }
 }
 
-/// Where the records of one run go.
+/// Writes the records of one run.
 //
 // @unchecked: the ledger is used on the loop of the run alone.
 private final class RecordShelf: @unchecked Sendable {
@@ -96,7 +97,7 @@ private final class RecordShelf: @unchecked Sendable {
         // Members that every record has.
         options.fields?.formUnion(RecordFields.common)
         if ledger != nil { options.fields?.formUnion(RecordFields.ofLedgers) }
-        // There is no file.
+        // There is no file for bodies.
         if options.body == .file { options.body = .none }
         (self.options, self.writer, self.ledger) = (options, writer, ledger)
     }
@@ -138,7 +139,7 @@ private final class RecordOutput: Output, RecordTarget {
         return .fetch(request, log ?? FetchLog(request.uri))
     }
 
-    /// A record to be, with nothing of an earlier attempt in it.
+    /// Begins a record, with nothing of an earlier attempt in it.
     @discardableResult
     private func open(_ job: Job) -> FetchLog? {
         lines = []

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// The body of one reply, as its record will show it: hashed, and kept as far as it may go into the
-/// record, or written as records of its own.
+/// The body of one reply, for its record: hashed, and kept as far as it may go into the record, or
+/// written as records of its own.
 package final class RecordedBody: EventOutput {
     private let options: RecordOptions
     private let scope: RecordScope
@@ -13,7 +13,7 @@ package final class RecordedBody: EventOutput {
     private var kept: Spool?
     private var converter: CharsetConverter?
     private var charset: String?
-    /// Why the body is not in the record, when it is not.
+    /// The reason that the body is not in the record.
     private var omission: String?
     private var hasBegun = false
 
@@ -21,7 +21,7 @@ package final class RecordedBody: EventOutput {
         self.records = records
         self.options = options
         self.scope = scope
-        // Without libcrypto there is no hash, which a record can say.
+        // Without libcrypto there is no hash, and the record has `null`.
         digest = try? Digest(.sha256)
     }
 
@@ -48,10 +48,9 @@ package final class RecordedBody: EventOutput {
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
 
-    /// Whether the digest is that of the body, and not of a rest, or of nothing.
+    /// True if the digest is the body's, not a rest's, and there is a body.
     private var isWhole: Bool { hasBegun && omission != "head" && !scope.isRest }
     private var isStreamed: Bool { options.streamsBodies && omission == nil }
-    /// Whether a part of it has been written.
     var hasWritten: Bool { chunks.count > 0 }
 
     private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -73,7 +72,7 @@ package final class RecordedBody: EventOutput {
         }
     }
 
-    /// - Parameter isLast: Whether no more bytes can complete a character that was held back.
+    /// - Parameter isLast: True if no more bytes can complete a character that was held back.
     func writeChunks(of bytes: ArraySlice<UInt8>, isLast: Bool = false) throws(FetchError) {
         guard isStreamed else { return }
         try chunks.add(bytes, isLast: isLast) { number, offset, piece throws(FetchError) in
@@ -90,7 +89,6 @@ package final class RecordedBody: EventOutput {
         }
     }
 
-    /// What the record's `body` says.
     enum Form {
         case null
         case text([UInt8], from: String?)
@@ -100,11 +98,11 @@ package final class RecordedBody: EventOutput {
         case omitted(String)
     }
 
-    /// Decides how the body is shown. Once, after its last byte.
+    /// Decides the form of the body. Called once, after its last byte.
     ///
     /// - Parameters:
-    ///   - path: Where a sink has put it.
-    ///   - log: Of its fetch.
+    ///   - path: The file that a sink has put it into.
+    ///   - log: The log of its fetch.
     func form(path: String?, _ log: FetchLog?) async throws(FetchError) -> Form {
         if let path { return .path(path) }
         if let omission {
@@ -152,7 +150,6 @@ package final class RecordedBody: EventOutput {
     }
 }
 
-/// Cuts a body into `chunk` records.
 struct ChunkWriter {
     private var carry: [UInt8] = []
     private(set) var count = 0
@@ -172,7 +169,7 @@ struct ChunkWriter {
             var piece = rest.prefix(Self.bytesMax)
             if !(isLast && piece.count == rest.count) {
                 let cut = piece.cutCharacterCount
-                // Four bytes of which none begins a character are not text.
+                // Four bytes that begin no character are not text.
                 if cut < piece.count { piece.removeLast(cut) }
                 if cut == piece.count && piece.count == rest.count {
                     carry = Array(piece)

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// What is listed instead of delivering a body, one record for each.
+/// Parts to list instead of delivering a body, one record for each.
 package enum Listing: Sendable { case refs, links, records }
 
-/// What of a request its records depend on.
+/// The settings of a request that its records depend on.
 package struct RecordScope {
     package var wantsHeadAlone = false
-    /// Whether what comes is the rest of a body that is there already.
+    /// True if the reply is the rest of a body that is partly there.
     package var isRest = false
-    /// Whether the bodies of refusals are delivered.
+    /// True to deliver the bodies of refusals.
     package var keepsRefusals = false
     package var listing: Listing?
-    /// Whether a page's links become records, whatever else is asked for.
+    /// True to write records of a page's links, whatever ``listing`` is.
     package var withLinks = false
-    /// Puts a body that is too large for its record into a file, and says which.
+    /// Moves a body that is too large for its record into a file, and returns its path.
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
     package init() {}
 
-    /// Whether a reply that begins like this is delivered.
+    /// True if the body of a reply with this head is delivered.
     package func wantsBody(of head: Head) -> Bool {
         !wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
     }
 }
 
-/// How an error is put into words for the one who asked.
+/// Words the hint and the expectation of an error for the user.
 package struct ErrorWording: Sendable {
     let hint: @Sendable (FetchError) -> String?
     let expected: @Sendable (FetchError) -> String?
@@ -37,7 +37,7 @@ package struct ErrorWording: Sendable {
         (self.hint, self.expected) = (hint, expected)
     }
 
-    /// Names no option.
+    /// Without names of options.
     package static let plain = ErrorWording(hint: \.hint, expected: \.expected)
 }
 
@@ -52,20 +52,18 @@ package final class Recorder {
     private let registry: Registry?
     private let log: FetchLog?
     private let body: RecordedBody
-    /// Where records go before the terminal one.
+    /// The records before the terminal one.
     package let records: RecordStream
-    /// For `refs` and `links`: the records of what is listed.
     private let refs: RefRecords?
     package let links: LinkRecords?
     private let items: ItemRecords?
-    /// How often the request was tried, this time included.
     package var attempts = 0
     package var queueSeconds = 0.0
 
     /// - Parameters:
     ///   - log: `nil` when the order could not become a request.
-    ///   - registry: Knows who serves a scheme; `nil` when there was nothing to serve.
-    ///   - target: Where records go before the terminal one; `nil` for nowhere.
+    ///   - registry: Has the plugins of schemes; `nil` when there was nothing to serve.
+    ///   - target: Takes the records before the terminal one; `nil` for none.
     package init(
         _ subject: RecordSubject, _ log: FetchLog?, _ options: RecordOptions,
         _ scope: RecordScope, registry: Registry? = nil, target: (any RecordTarget)? = nil,
@@ -87,9 +85,9 @@ package final class Recorder {
             ? ItemRecords(records) : nil
     }
 
-    /// What gets every event of an exchange.
+    /// The outputs that take every event of an exchange.
     ///
-    /// - Parameter hidesInput: Whether the request line must not be shown.
+    /// - Parameter hidesInput: True to mask the request line.
     package func outputs(hidesInput: Bool) -> [any EventOutput] {
         var outputs: [any EventOutput] = [body]
         if options.includesEvents, let log {
@@ -100,13 +98,13 @@ package final class Recorder {
         return outputs
     }
 
-    /// Whether something has been written that cannot be taken back.
+    /// True if something has been written that cannot be taken back.
     package var hasWritten: Bool { body.hasWritten || (refs?.count ?? items?.count ?? 0) > 0 }
 
     /// - Parameters:
-    ///   - outcome: What the run makes of `result`.
+    ///   - outcome: The run's outcome for `result`.
     ///   - path: The file that the body is in, if it is in one.
-    /// - Returns: The line, and why the body could not be kept, if it could not.
+    /// - Returns: The line, and the error if the body could not be kept.
     /// - Throws: `write` when the last chunk cannot be written.
     package func finish(
         _ result: Attempt, _ outcome: Outcome, path: String?
@@ -120,7 +118,7 @@ package final class Recorder {
         }
     }
 
-    /// The `error` record of a request of which nothing could be asked.
+    /// The `error` record of a request that could not be made.
     package func refusal(_ error: FetchError) -> [UInt8] {
         line(.failed(error), error.outcome, .null)
     }
@@ -166,7 +164,6 @@ package final class Recorder {
         }
     }
 
-    /// What there is to say of a reply.
     private func write(
         _ ending: Ending, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
@@ -191,7 +188,6 @@ package final class Recorder {
         body.write(form, isComplete: isComplete, to: &writer)
     }
 
-    /// What there is to say where none came, or none that can be used.
     private func write(
         _ error: FetchError, _ form: RecordedBody.Form, _ writer: inout JSONWriter
     ) {
@@ -217,7 +213,7 @@ package final class Recorder {
         }
     }
 
-    /// The protocol's own text; as it came, too, when it is not UTF-8.
+    /// Writes the protocol's own text, and its bytes if they are not UTF-8.
     private func writeMeta(_ writer: inout JSONWriter) {
         writer.member("meta", log?.head?.meta)
         if let raw = log?.head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
@@ -252,7 +248,6 @@ package final class Recorder {
 }
 
 extension Ending {
-    /// What a reader of the record should know of a reply that is there.
     fileprivate var warnings: [Note] {
         guard let message, outcome == .truncated || outcome == .redirectRefused else { return [] }
         return [Note(outcome.rawValue, message)]

@@ -3,13 +3,12 @@ package import SmallWeb
 
 /// A line of a list: a URL, or a request as a JSON object. docs/json.md describes it.
 package struct RequestLine: Sendable {
-    /// What is sent.
     package enum Payload: Sendable, Hashable {
         case bytes([UInt8])
         case file(String)
     }
 
-    /// What a request says of itself; numbers are as they were written.
+    /// Settings of a request; numbers are kept as written.
     package enum Member: Sendable {
         case data(Payload), put(Payload)
         /// Lines of a header.
@@ -21,18 +20,18 @@ package struct RequestLine: Sendable {
     }
 
     package private(set) var subject: RecordSubject
-    /// Tells its id from all others, whichever way they are written; `nil` without one.
+    /// Identifies its id, however that is written in JSON; `nil` without one.
     package private(set) var key: String?
-    /// The key of the requests that it ends, where it is not a request itself.
+    /// The key of the requests to cancel, if the line is a `cancel`.
     package private(set) var cancels: String?
     package private(set) var members: [(name: String, value: Member)] = []
-    /// Why nothing can be asked. The members that were read are there all the same.
+    /// The reason that nothing can be requested. The members that were read are kept.
     package private(set) var problem: FetchError?
 
     private static let notUTF8 = FetchError(
         .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
 
-    /// A URL in bytes that may be no UTF-8.
+    /// A URL in bytes that may not be UTF-8.
     package init(url bytes: some Collection<UInt8>) {
         subject = RecordSubject(url: String(decoding: bytes, as: UTF8.self))
         guard String(validating: bytes, as: UTF8.self) == nil else { return }
@@ -41,7 +40,7 @@ package struct RequestLine: Sendable {
     }
 
     package init(_ bytes: ArraySlice<UInt8>) {
-        // What follows a tab is a title, in the output of links, history and bookmarks.
+        // A tab separates a title, in the output of links, history and bookmarks.
         self.init(url: bytes.prefix { $0 != ASCII.tab })
         guard bytes.first == UInt8(ascii: "{") else { return }
         (subject, problem) = (RecordSubject(), nil)
@@ -60,7 +59,7 @@ package struct RequestLine: Sendable {
 
     private mutating func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
-        // The answer to what is not a request must not look like that to a request.
+        // The answer to another kind of line must not look like one to a request.
         if let type = request["type"], type.string != "request" {
             guard type.string == "cancel" else {
                 throw usageError(
@@ -69,7 +68,7 @@ package struct RequestLine: Sendable {
             }
             return try readCancel(members)
         }
-        // First what an answer must carry, so that even a refusal has it.
+        // First the members of every answer, so that even a refusal has them.
         subject.url = request["url"]?.string
         if let member = members.first(where: { $0.name == "id" }) {
             switch member.value {
@@ -105,7 +104,7 @@ package struct RequestLine: Sendable {
         }
     }
 
-    /// `nil` for what has been read already, and for members of others.
+    /// `nil` for members that are read elsewhere, and for other programs' members, `x-`.
     private static func value(of member: JSONValue.Member) throws(FetchError) -> Member? {
         switch member.name {
         case "id", "tag", "type", "url": return nil

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// The format of `--write-out`: text with `%{NAME}` for what the URL's record says under that name,
-/// or under the name that curl has for it.
+/// The format of `--write-out`: text with `%{NAME}` for the member NAME of the URL's record, or for
+/// the one that has this name in curl.
 package struct WriteOut: Sendable {
     private enum Part: Sendable {
         case text(String)
-        /// Members from the outermost on.
+        /// A member, by its path from the outermost name.
         case value([String], name: String)
-        /// What follows goes there.
+        /// Directs the text that follows.
         case standardOutput, standardError
     }
 
     private var parts: [Part] = []
 
-    /// curl's names, and where records have the same.
+    /// curl's names, and the members of records with the same values.
     package static let curlNames: [String: String] = [
         "content_type": "mime", "errormsg": "error.message", "exitcode": "exit",
         "filename_effective": "body.path", "header_json": "headers", "http_code": "status",
@@ -29,15 +29,14 @@ package struct WriteOut: Sendable {
 
     private static let reason = ["error", "message"]
 
-    /// Of curl, and those of records.
     package static var names: [String] {
         curlNames.keys + RecordFields.all(.builtIn) + [
             "id", "json", "n", "stderr", "stdout", "tag", "type",
         ]
     }
 
-    /// What members that are objects have in them, by their path. What is not here has nothing
-    /// below it, but for the ``free`` ones.
+    /// Inner names of members that are objects, by their path. Members that are not here have none,
+    /// except the ``free`` ones.
     package static let inner: [String: [String]] = [
         "body": body, "partial.body": body, "bytes": ["sent", "received"],
         "error": [
@@ -135,9 +134,9 @@ package struct WriteOut: Sendable {
         }
     }
 
-    /// What the format makes of a terminal record: texts, and which of them go to standard error.
+    /// Formats a terminal record as texts, with a flag for standard error.
     ///
-    /// - Parameter error: Why it is a failure, which the record of a refusal does not say.
+    /// - Parameter error: The reason for a failure, which the record of a refusal does not have.
     package func pieces(
         of record: [UInt8], error: String? = nil
     ) throws(FetchError) -> [(text: String, toError: Bool)] {
@@ -170,12 +169,11 @@ package struct WriteOut: Sendable {
         case .array(let values) where path.count == 2 && path[0] == "headers" && values.count == 1:
             return values[0].string ?? ""
         case .array, .object: return String(decoding: try json(record, path[...]), as: UTF8.self)
-        // As curl has it where there was no reply.
+        // As in curl when there was no reply.
         case .null, nil: return path == ["status"] && name != "status" ? "000" : ""
         }
     }
 
-    /// The value's own text.
     private static func json(
         _ value: JSONValue, _ path: ArraySlice<String>
     ) throws(FetchError) -> [UInt8] {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a fixture expects beside what was seen.
+/// Compares the expectations of a fixture with the events of a play.
 struct Comparison {
     let wire: WireCase
     let keepsDatagrams: Bool
     private(set) var lines: [String] = []
 
-    /// Bytes of one text in a report; of a longer one, those around the first that differs.
+    /// Limits in a report, in bytes: of a whole text, and around the first difference in a longer
+    /// one.
     private static let (shownMax, before, behind) = (200, 40, 80)
 
     mutating func note(_ line: String) { lines.append(line) }
@@ -21,8 +22,8 @@ struct Comparison {
     }
 
     /// - Parameters:
-    ///   - line: Of the fixture.
-    ///   - text: What is shown of bytes.
+    ///   - line: Line of the fixture.
+    ///   - text: Converts bytes for the report.
     private mutating func differ(
         _ what: String, at line: Int?, _ expected: [UInt8], _ seen: [UInt8],
         as text: (ArraySlice<UInt8>) -> String = Comparison.escaped
@@ -40,7 +41,7 @@ struct Comparison {
         }
     }
 
-    /// No character of it is cut.
+    /// Cuts no character.
     private static func part(of bytes: [UInt8], around offset: Int) -> ArraySlice<UInt8> {
         var (start, end) = (max(0, offset - before), min(bytes.count, offset + behind))
         while start > 0 && bytes[start] & 0xC0 == 0x80 { start -= 1 }
@@ -50,8 +51,8 @@ struct Comparison {
 
     // MARK: The whole reply
 
-    /// However the reply came, it means the same. Before an error less may have been seen, since
-    /// the program says both in one breath.
+    /// The meaning must not depend on how the reply came. Before an error fewer events may have
+    /// been seen, since the program sends both at once.
     mutating func checkWhole(_ played: Played) {
         if played.error?.outcome != wire.error {
             differ(
@@ -97,7 +98,7 @@ struct Comparison {
 
     /// A part gives a beginning of the body and is never taken for the whole.
     ///
-    /// - Parameter count: Of bytes or datagrams, what there was of the reply.
+    /// - Parameter count: Bytes or datagrams of the reply that were sent.
     mutating func checkCut(_ played: Played, after count: Int) {
         if !wire.request.starts(with: played.sent) { differSent(played) }
         if wire.hasWholeParts { return }
@@ -110,7 +111,7 @@ struct Comparison {
                 + "leave out of a fixture what its program does not read")
     }
 
-    /// Whether nothing was lost: what was cut off is a copy of a datagram, or follows a refusal.
+    /// True if nothing was lost: the missing part is a copy of a datagram, or follows a refusal.
     private func isWholeAllTheSame(_ played: Played) -> Bool {
         let isRefusal = wire.events.first.map { !$0.contains(text: "\"success\"") } ?? false
         return (keepsDatagrams || isRefusal)
@@ -152,12 +153,12 @@ struct Comparison {
         return ASCII.bytes(hex: (value["hex"]?.string ?? "").utf8) ?? []
     }
 
-    /// What a fixture may leave unsaid.
+    /// Members that a fixture may leave out, by event.
     private static let optional = [
         "head": ["size", "name", "facts"], "item": ["facts"], "ref": ["facts"],
     ]
 
-    /// Whether an event is what a fixture says, however both are written.
+    /// True if an event is the expected one, however both are written.
     private static func agree(_ expected: String?, _ seen: String?) -> Bool {
         guard let expected, let seen,
             let wanted = try? JSONValue.parse(Array(expected.utf8)[...]),
@@ -168,7 +169,7 @@ struct Comparison {
         return canonical(wanted) == canonical(.object(compared))
     }
 
-    /// The same for the same value.
+    /// Equal for equal values.
     private static func canonical(_ value: JSONValue) -> String {
         switch value {
         case .null: "null"
@@ -183,7 +184,7 @@ struct Comparison {
         }
     }
 
-    /// As a fixture has it.
+    /// Bytes with the escapes of a fixture.
     static func escaped(_ bytes: ArraySlice<UInt8>) -> String {
         guard !bytes.isEmpty else { return "nothing" }
         guard let valid = String(validating: bytes, as: UTF8.self) else {

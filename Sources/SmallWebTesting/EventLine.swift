@@ -3,7 +3,7 @@ package import SmallWebCore
 
 /// An event as a line of JSON, with no nulls; `nil` for events that no handler emits.
 ///
-/// - Parameter hasFacts: Whether it also has what a fixture may leave unsaid: size, name, facts.
+/// - Parameter hasFacts: True to add the members that a fixture may leave out: size, name, facts.
 package func eventLine(_ event: Event, hasFacts: Bool = false) -> String? {
     switch event {
     case .head, .item, .body, .note: break

@@ -6,19 +6,19 @@ package import SmallWebTransport
 package struct FixtureTest: Sendable {
     package struct Report: Sendable {
         package let name: String
-        /// In which play it failed, and lines that say how; `nil` when it passed.
+        /// The play that failed, and lines that say how; `nil` when all passed.
         package var failure: (play: String, lines: [String])?
-        /// Why its program cannot run at all.
+        /// The reason that its program cannot run at all.
         package var refusal: FetchError?
     }
 
-    /// Of one play.
+    /// Limit of one play.
     private static let seconds = 5.0
-    /// A silent server is silent for so long; one that is cut, after each datagram, not as long.
+    /// Silence of a server that is silent at the end, and of one that is cut after a datagram.
     private static let silenceSeconds = 0.5
     private static let cutSilenceSeconds = 0.2
     private static let patience = 8.0
-    /// Of a long reply, how many of its offsets are tried.
+    /// Offsets that are tried of a long reply.
     private static let offsetsMax = 16
     private static let parallelMax = 2
 
@@ -27,7 +27,7 @@ package struct FixtureTest: Sendable {
     package init(plugin: any ProtocolHandler) { self.plugin = plugin }
 
     /// - Parameter onReport: Called in the order of the fixtures.
-    /// - Throws: `plugin` when the program cannot run; what `onReport` throws.
+    /// - Throws: `plugin` when the program cannot run; errors of `onReport`.
     package func run(
         _ fixtures: [(name: String, text: [UInt8])], on loop: EventLoop,
         onReport: (Report) throws(FetchError) -> Void
@@ -95,7 +95,7 @@ package struct FixtureTest: Sendable {
             + offsets.enumerated().map { .cut($1, $0 % 2 == 0 ? .fin : .reset) }
     }
 
-    /// All offsets of a short reply; else those around its first ends of lines, and some others.
+    /// All offsets of a short reply; otherwise some around its first ends of lines, and others.
     static func offsets(in reply: [UInt8]) -> [Int] {
         guard reply.count > offsetsMax else { return Array(reply.indices) }
         var offsets: Set<Int> = [0, 1, reply.count - 1]
@@ -109,8 +109,9 @@ package struct FixtureTest: Sendable {
 
     // MARK: One play
 
-    /// - Returns: What was expected and what was seen, as lines; empty when they agree.
-    /// - Throws: Why the program cannot run.
+    /// - Returns: The differences as lines with the expected and the seen value; empty when they
+    ///   agree.
+    /// - Throws: The reason that the program cannot run.
     private func differences(
         _ wire: WireCase, _ play: Play, on loop: EventLoop
     ) async throws(FetchError) -> [String] {
@@ -145,9 +146,9 @@ package struct FixtureTest: Sendable {
         return comparison.lines
     }
 
-    /// What the handler makes of a fixture, whatever that expects.
+    /// The handler's events for a fixture, without a comparison.
     ///
-    /// - Throws: Why the program cannot run.
+    /// - Throws: The reason that the program cannot run.
     package func played(
         _ wire: WireCase, on loop: EventLoop
     ) async throws(FetchError) -> Played {

@@ -6,13 +6,13 @@ internal import SmallWebTransport
 
 /// Recorded conversations: the files `*.wire` of a folder, which docs/wire.md describes.
 public struct Fixtures: Sendable {
-    /// Where they are.
+    /// The path of their folder.
     public let folder: String
     private let files: [(name: String, text: [UInt8])]
 
-    /// Reads them, and does not look at what they say.
+    /// Reads the files, and does not parse them.
     ///
-    /// - Throws: `read` when the folder or one of them cannot be read.
+    /// - Throws: `read` when the folder or a file cannot be read.
     public init(_ folder: String) throws(FetchError) {
         self.folder = folder
         files = try (UserFiles.exists(folder) ? UserFiles.names(in: folder) : [])
@@ -29,10 +29,10 @@ public struct Fixtures: Sendable {
         }
     }
 
-    /// How many there are.
+    /// Number of fixtures.
     public var count: Int { files.count }
 
-    /// Each of them by its name without the ending, in the order of names.
+    /// Calls `body` for each fixture, by its name without the ending, in the order of names.
     package func forEach(
         _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -45,10 +45,10 @@ public struct Fixtures: Sendable {
         throw FetchError(.read, .input, "\(folder) has no fixtures, which are files *.wire")
     }
 
-    /// Runs `handler` against each of them: the reply as a whole, byte by byte, in two pieces at
+    /// Runs `handler` against each fixture: the reply as a whole, byte by byte, in two pieces at
     /// many offsets, and cut off.
     ///
-    /// - Returns: For each that fails what was expected and what was seen, as lines.
+    /// - Returns: For each fixture that fails, lines with the expected and the seen value.
     /// - Throws: `read` when there is no fixture, `plugin` when a program cannot run at all.
     public func failures(of handler: any ProtocolHandler) async throws(FetchError) -> [String] {
         try checkCount()
@@ -64,9 +64,9 @@ public struct Fixtures: Sendable {
         }
     }
 
-    /// The same as reports, in the order of the files' names. On the thread of `loop`.
+    /// The results of all fixtures, in the order of the files' names. On the thread of `loop`.
     ///
-    /// - Throws: Also what `onReport` throws.
+    /// - Throws: `plugin` when a program cannot run at all; errors of `onReport`.
     package func reports(
         of handler: any ProtocolHandler, on loop: EventLoop,
         onReport: (FixtureTest.Report) throws(FetchError) -> Void
@@ -74,9 +74,9 @@ public struct Fixtures: Sendable {
         try await FixtureTest(plugin: handler).run(files, on: loop, onReport: onReport)
     }
 
-    /// Servers that say what the fixtures have.
+    /// Parses the fixtures.
     ///
-    /// - Throws: `read` when there is none, or one makes no sense.
+    /// - Throws: `read` when there is none, or one is malformed.
     fileprivate func servers() throws(FetchError) -> [WireCase] {
         try checkCount()
         return try files.map { file throws(FetchError) in
@@ -90,14 +90,14 @@ public struct Fixtures: Sendable {
 }
 
 extension Network {
-    /// Servers that say what the files `*.wire` of a folder have, to test a program without a
+    /// Servers with the replies of the files `*.wire` of a folder, to test a program without a
     /// network: a request gets the reply of the first fixture with its URL, input and options.
     ///
-    /// What none of them asks for fails with `usage`; a handler that sends other bytes than the
-    /// fixture says, or somewhere else, with `plugin`. HTTP, which libcurl speaks, is
+    /// A request that is in none of them fails with `usage`; a handler that sends other bytes than
+    /// the fixture has, or to another server, with `plugin`. HTTP, which libcurl speaks, is
     /// `not-built-in`.
     ///
-    /// - Throws: `read` when there is none, or one makes no sense.
+    /// - Throws: `read` when there is none, or one is malformed.
     public static func fixtures(_ folder: String) throws(FetchError) -> Network {
         let servers = try Fixtures(folder).servers()
         return Network { request, hop in
@@ -135,7 +135,6 @@ private struct FixtureDialer: ProgramHost {
 }
 
 extension WireCase {
-    /// Whether a request is the one of the fixture.
     fileprivate func isAsked(_ request: Request) -> Bool {
         guard let asked = try? prepared(for: request.scheme) else { return false }
         return asked.uri == request.uri && asked.input == request.input
@@ -145,12 +144,12 @@ extension WireCase {
 }
 
 extension ByteStream {
-    /// A stream without a network, to test what reads from one and writes to it.
+    /// A stream without a network, to test code that reads from one and writes to it.
     ///
     /// - Parameters:
-    ///   - reply: What is read.
-    ///   - ending: How it ends.
-    ///   - onSent: Gets what is written, in pieces of any size.
+    ///   - reply: Bytes to read.
+    ///   - ending: The end of the stream after them.
+    ///   - onSent: Gets the bytes written, in pieces of any size.
     public convenience init(
         replaying reply: some Sequence<UInt8>, ending: ByteStream.Ending = .endOfFile,
         onSent: @escaping ([UInt8]) -> Void = { _ in }

@@ -2,14 +2,14 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// How the reply of a fixture reaches the program.
+/// A way for the reply of a fixture to reach the program.
 enum Play: Sendable, Hashable, CustomStringConvertible {
-    /// As its lines are.
+    /// In pieces as in the fixture.
     case whole
     case byteByByte
-    /// In two pieces, which meet there.
+    /// In two pieces, cut at this offset.
     case split(Int)
-    /// No more than so many bytes, or datagrams.
+    /// No more than so many bytes, or datagrams, before this end.
     case cut(Int, WireCase.Close)
 
     var description: String {
@@ -22,12 +22,13 @@ enum Play: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// The server of a fixture: says a piece when the last is read and what precedes it has been sent.
+/// The server of a fixture: sends a piece when the last one is read, and the requests before it
+/// have been sent.
 final class ScriptedServer: Carrier {
-    /// What it says, and after how many bytes of the request.
+    /// A part of the reply, and the bytes of the request that it waits for.
     private struct Piece {
         let after: Int
-        /// Of the fixture, where it begins.
+        /// Line of the fixture at its beginning.
         let line: Int
         var bytes: ArraySlice<UInt8>
 
@@ -39,22 +40,21 @@ final class ScriptedServer: Carrier {
     private let wire: WireCase
 
     private var pieces: [Piece] = []
-    /// After how many bytes of the request it ends.
+    /// Bytes of the request after which it ends.
     private var endsAfter = 0
-    /// Datagrams have no end: what comes after the last one is silence.
+    /// Datagrams have no end: silence follows the last one.
     private let close: WireCase.Close
     private(set) var sent: [UInt8] = []
-    /// Of the first datagram.
     private var firstBytes = 0
     private var given = 0
 
-    /// Of a stream one piece at a time is a byte up to here, and more beyond.
+    /// A byte-by-byte play sends this many single bytes, then the rest at once.
     private static let singleBytesMax = 512
 
-    /// Whether the reply ends before its end.
+    /// True if the reply ends early.
     let isCut: Bool
 
-    /// Whether another place or request than the fixture's is an error at once.
+    /// True to fail at once for another server or request than the fixture's.
     private let isStrict: Bool
 
     private let keepsDatagrams: Bool
@@ -99,15 +99,15 @@ final class ScriptedServer: Carrier {
         }
     }
 
-    /// - Throws: `plugin` when it is strict and stands somewhere else.
+    /// - Throws: `plugin` when it is strict and the fixture has another server.
     func checkPlace(_ endpoint: Endpoint) throws(FetchError) {
         guard isStrict, let dial = wire.dial, dial != endpoint.description else { return }
         throw FetchError(
             .plugin, .connect, "\(wire.name): connected to \(endpoint) instead of \(dial)")
     }
 
-    /// What came of the URL that a program opens. Nothing of a body that was cut is whole: of a
-    /// URL it is always known.
+    /// The reply for a URL that a program opens. A body that was cut is never whole: with a URL
+    /// that is always known.
     func fetched(_ uri: URI) -> ProgramNetwork.Fetched {
         let head = wire.answer
         guard let outcome = head.replyClass.refusal else {
@@ -117,7 +117,7 @@ final class ScriptedServer: Carrier {
         return .init(uri, head, .failure(FetchError(outcome, .header, message)))
     }
 
-    /// One that says everything at once, whatever it is sent.
+    /// A server that sends everything at once, whatever the request.
     convenience init(reply: [UInt8], _ ending: ByteStream.Ending) {
         let close: WireCase.Close =
             switch ending {
@@ -135,7 +135,7 @@ final class ScriptedServer: Carrier {
             + (rest.isEmpty ? [] : [piece.part(rest)])
     }
 
-    /// What is before an offset of all that is said, and what is behind.
+    /// The pieces before an offset in the whole reply, and those after it.
     private static func divided(_ pieces: [Piece], at offset: Int) -> [[Piece]] {
         var (before, behind, room) = ([Piece](), [Piece](), offset)
         for piece in pieces {
@@ -151,12 +151,12 @@ final class ScriptedServer: Carrier {
         return [before, behind]
     }
 
-    /// Whether the program has used the connection: it is made after a while all the same.
+    /// True if the program has used the connection, which is made after a while in any case.
     var isUsed: Bool { !sent.isEmpty || given > 0 }
 
     var keepsPieces: Bool { true }
 
-    /// What it has not been sent, and what it holds back for that.
+    /// Describes the missing line of the request, and the line of the reply held back for it.
     var awaited: String? {
         guard sent.count < pieces.first?.after ?? endsAfter,
             let line = wire.line(ofRequestByte: sent.count)
@@ -165,7 +165,7 @@ final class ScriptedServer: Carrier {
         return "the server waited for line \(line) (>) before \(next)"
     }
 
-    /// Whether it has something to say now, if only its end.
+    /// True if it has something to send now, even if only its end.
     var isReadable: Bool {
         if let piece = pieces.first { return sent.count >= piece.after }
         return sent.count >= endsAfter && close != .silence
@@ -202,8 +202,8 @@ final class ScriptedServer: Carrier {
         return .bytes(bytes.count)
     }
 
-    /// Whether a datagram is the last one again, or the first, which a fixture need not expect: how
-    /// often it is sent is a matter of time.
+    /// True if a datagram repeats the last one, or the first. A fixture need not expect that: the
+    /// number of repeats depends on time.
     private func isRepeated(_ bytes: UnsafeRawBufferPointer) -> Bool {
         keepsDatagrams && !bytes.isEmpty
             && (sent.suffix(bytes.count).elementsEqual(bytes)
@@ -216,7 +216,6 @@ final class ScriptedServer: Carrier {
     }
 }
 
-/// The body of a URL that a program opens.
 private final class ScriptedBody: Carrier {
     private let server: ScriptedServer
 
@@ -239,7 +238,8 @@ private final class ScriptedBody: Carrier {
     }
 }
 
-/// The same for a plugin that is built in. Nothing takes time: what cannot come is silence.
+/// Connects a built-in plugin to the server. Nothing takes time: a read that would block is
+/// silence.
 final class ScriptedCarrier: Carrier {
     private let server: ScriptedServer
     /// Each piece is waited for.
@@ -263,13 +263,12 @@ final class ScriptedCarrier: Carrier {
     }
 }
 
-/// Connects a plugin, or its program, with a ``ScriptedServer``.
+/// Connects a plugin, or its program, to a ``ScriptedServer``.
 final class ScriptedDialer: ProgramHost {
     let server: ScriptedServer
     private var endpoint: Endpoint?
-    /// The URL that the program has opened.
     private var opened: String?
-    /// Whether the plugin or its manifest has asked for the connection, and not a timer.
+    /// True if the plugin or its manifest has asked for the connection, and not a timer.
     private var isWanted = false
     private let loop: EventLoop
     private let deadline: Instant
@@ -280,7 +279,7 @@ final class ScriptedDialer: ProgramHost {
         self.deadline = deadline
     }
 
-    /// Where to it has connected.
+    /// The endpoints or URLs that it has connected to.
     var dialled: [String] {
         if let opened { return [opened] }
         return isWanted || server.isUsed ? endpoint.map { [$0.description] } ?? [] : []

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// One file of one protocol rule: what is sent, what comes back, what it means.
+/// One file of one protocol rule: the request, the reply, and the expected events.
 ///
-///     # A comment: the rule, and where it is written.
-///     url    gopher://example.test/0/a     what to fetch, verbatim
+///     # A comment: the rule, and its source.
+///     url    gopher://example.test/0/a     the URL to fetch, verbatim
 ///     input  TEXT                          the answer to a prompt, with escapes
 ///     raw                                  ask for the bytes as received
 ///     head                                 ask for the head alone
 ///     items  no                            ask for no items
 ///     option NAME VALUE                    an option of the plugin; a flag has no value
-///     upload TEXT                          what is stored, with escapes
+///     upload TEXT                          the data to store, with escapes
 ///     limit  line 80                       `line` or `held`, in bytes
-///     dial   example.test:70               where to connect to, or `no`; a URL that is opened
+///     dial   example.test:70               the server to connect to, or `no`; a URL that is opened
 ///     answer {"class":"success"}           the head of such a URL
 ///     >      /a\r\n                        request bytes, with escapes
 ///     <      hello\r\n                     reply bytes, with escapes
@@ -21,10 +21,10 @@ package import SmallWebCore
 ///     =      {"event":"end",…}             one event as JSON, see `eventLine`
 ///     error  protocol-error                the outcome of the error, after those events
 ///
-/// The escapes are `\r \n \t \\ \xNN`. Body pieces are joined and come last before the end,
-/// because how they mix with items depends on how the bytes arrive.
+/// The escapes are `\r \n \t \\ \xNN`. Body pieces are joined and come last before the end, because
+/// their order among items depends on the arrival of the bytes.
 package struct WireCase: Sendable, CustomStringConvertible {
-    /// How the peer ends after its last byte.
+    /// The end of the connection after the last byte.
     package enum Close: String, Sendable {
         case closeNotify = "close_notify"
         case fin, reset
@@ -32,7 +32,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
         case silence
     }
 
-    /// What one line says of the conversation: on datagrams, one of them.
+    /// One line of the conversation; with datagrams, one datagram.
     package enum Step: Sendable, Hashable {
         /// The plugin sends this.
         case request([UInt8])
@@ -49,7 +49,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var limits = Limits()
     /// `no` for cases that must end before connecting; `nil` for anywhere.
     package var dial: String?
-    /// What came of the URL that a program opens, whose body is the reply.
+    /// The head of the URL that a program opens, whose body is the reply.
     package var answer = Head(.success)
     package var options: [(name: String, value: String?)] = []
     package var upload: [UInt8]?
@@ -59,16 +59,16 @@ package struct WireCase: Sendable, CustomStringConvertible {
     package var request: [UInt8] = []
     package var reply: [UInt8] = []
     package var close = Close.fin
-    /// Whether a part of the reply may be a whole one, as where an end mark is also text.
+    /// True if a part of the reply may be a whole one, as where an end mark is also text.
     package var hasWholeParts = false
     package var events: [String] = []
     package var error: Outcome?
-    /// Where each word stands, counted from 1.
+    /// Lines of each word, counted from 1.
     private var lineNumbers: [String: [Int]] = [:]
 
     package var description: String { name }
 
-    /// - Parameter text: A fixture file's.
+    /// - Parameter text: The text of a fixture file.
     /// - Throws: ``Malformed`` with the line's number.
     package init(name: String, parsing text: String) throws(Malformed) {
         self.name = name
@@ -84,7 +84,6 @@ package struct WireCase: Sendable, CustomStringConvertible {
         guard !url.isEmpty else { throw Malformed(why: "\(name): no url") }
     }
 
-    /// The same for a file's bytes.
     package init(name: String, _ bytes: [UInt8]) throws(Malformed) {
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Malformed(why: "\(name): it is not UTF-8; \\xNN stands for such bytes")
@@ -92,7 +91,6 @@ package struct WireCase: Sendable, CustomStringConvertible {
         try self.init(name: name, parsing: text)
     }
 
-    /// A reply, whatever is asked for.
     init(reply: [UInt8], _ close: Close) {
         (self.reply, self.close) = (reply, close)
         (steps, lineNumbers["<"]) = ([.reply(reply)], [1])
@@ -207,7 +205,7 @@ package struct WireCase: Sendable, CustomStringConvertible {
 }
 
 extension WireCase {
-    /// The line of a word that is there once.
+    /// The last line of a word.
     package func line(of word: String) -> Int? { lineNumbers[word]?.last }
 
     /// The line of an event; `nil` behind the last one.
@@ -219,7 +217,7 @@ extension WireCase {
         ((lineNumbers[">"] ?? []) + (lineNumbers["<"] ?? [])).sorted()
     }
 
-    /// The line that has a byte of the request; the last one of it for a byte behind them.
+    /// The line that has a byte of the request; the last of these lines for a byte after them.
     package func line(ofRequestByte offset: Int) -> Int? {
         var (end, last) = (0, Int?.none)
         for (step, line) in zip(steps, stepLines) {
@@ -232,7 +230,7 @@ extension WireCase {
 
     /// The request as the fetcher would make it, for an ASCII host.
     ///
-    /// - Throws: What is wrong with the URL; `unsupported-scheme`.
+    /// - Throws: Errors of the URL; `unsupported-scheme`.
     package func prepared(for handler: any ProtocolHandler) throws(FetchError) -> Request {
         let name = try URI(parsing: url).scheme
         guard let scheme = handler.schemes.first(where: { $0.name == name }) else {
@@ -241,9 +239,9 @@ extension WireCase {
         return try prepared(for: scheme)
     }
 
-    /// The same for one of its schemes.
+    /// The request, for one scheme of a handler.
     ///
-    /// - Throws: What is wrong with the URL.
+    /// - Throws: Errors of the URL.
     func prepared(for scheme: Scheme) throws(FetchError) -> Request {
         let uri = try URI(parsing: url)
         var request = Request(
@@ -263,7 +261,7 @@ extension WireCase {
     }
 }
 
-/// What a handler made of a case.
+/// A handler's events and requests in a play of a case.
 package struct Played: Sendable, Hashable {
     /// Head, items and notes in order, each as ``eventLine(_:)``.
     package var events: [String] = []
@@ -275,7 +273,7 @@ package struct Played: Sendable, Hashable {
 
     package init() {}
 
-    /// Everything as the `=` lines of a fixture: the body joined, then how it ended.
+    /// All as the `=` lines of a fixture: the body joined, then the end.
     package var lines: [String] {
         var lines = events
         if !body.isEmpty { lines.append(eventLine(.body(body[...])) ?? "") }

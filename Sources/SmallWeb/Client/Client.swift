@@ -3,7 +3,7 @@ public import SmallWebCore
 public import SmallWebPlugins
 public import SmallWebTransport
 
-/// Fetches from the small web: the schemes of ``Registry/builtIn``, and what plugins add.
+/// Fetches URLs of the schemes of ``Registry/builtIn`` and of added plugins.
 ///
 /// Three ways in, all with the same rules for redirects, trust and limits:
 /// ``fetch(_:input:limits:)`` collects a page, ``events(_:input:limits:)`` is the fetch as it
@@ -13,37 +13,38 @@ public import SmallWebTransport
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
 public struct Client: Sendable {
-    /// What applies to all fetches of one ``Client``.
+    /// Options for all fetches of one ``Client``.
     public struct Options: Sendable {
-        /// Where servers' keys are kept, and how they are judged; `nil` for the user's own
-        /// store, which the command line shares, and trust on first use, or authorities where a
-        /// scheme wants them.
+        /// The store of servers' keys, and the rules for them; `nil` for the user's own store,
+        /// which the command line shares, with trust on first use, or certificate authorities for
+        /// schemes that need them.
         public var trust: TrustStore?
-        /// The client certificates that are shown; none unless this says so.
+        /// Client certificates to show; none by default.
         public var identities = Identities()
-        /// Which redirects are followed.
+        /// The redirects to follow.
         public var redirects = RedirectPolicy()
-        /// How host names become addresses.
+        /// The resolver of host names.
         public var resolver = Resolver()
-        /// Which way to go, for every scheme; by default what the environment says.
+        /// Proxies for every scheme; by default those in the environment.
         public var proxies = ProxySettings()
-        /// How HTTP connects, and which certificate authorities it asks.
+        /// Settings of HTTP connections, with the certificate authorities to trust.
         public var http = HTTPSettings()
-        /// Schemes that may be fetched at all; `nil` for all that have a plugin.
+        /// Schemes that may be fetched; `nil` for all that have a plugin.
         public var schemes: Set<String>?
 
         /// The defaults.
         public init() {}
     }
 
-    /// The protocols, by scheme.
+    /// The protocol plugins, by scheme.
     public let plugins: Registry
     package let fetcher: Fetcher
 
     /// - Parameters:
-    ///   - plugins: `.builtIn`, or that with plugins of your own: see ``Registry/adding(_:)``.
-    ///   - options: What applies to all fetches.
-    ///   - network: What answers; in tests, what `SmallWebTesting` replays.
+    ///   - plugins: `.builtIn`, or a registry with plugins of your own: see
+    ///     ``Registry/adding(_:)``.
+    ///   - options: Options for all fetches.
+    ///   - network: The source of replies; in tests, a replay by `SmallWebTesting`.
     /// - Throws: `usage` when there is no home directory to find the trust store by; `connect` or
     ///   `resolve` when the system has no descriptor or thread left.
     public init(
@@ -64,7 +65,7 @@ public struct Client: Sendable {
         fetcher = Fetcher(registry: plugins, options: settings, thread: try LoopThread())
     }
 
-    /// A request for `url`, to be changed and then fetched: other methods, uploads, raw bodies.
+    /// A request for `url` to modify before it is fetched: other methods, uploads, raw bodies.
     ///
     /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`; `usage` for input that the scheme
     ///   does not take.
@@ -89,14 +90,14 @@ public struct Client: Sendable {
         return request
     }
 
-    /// Fetches `url` and collects what comes.
+    /// Fetches `url` and collects the reply.
     ///
     /// - Parameters:
-    ///   - url: In full, with its scheme; an international host becomes its A-labels.
-    ///   - input: What a server asked for, or is sent: search words, an answer, a body.
-    ///   - limits: How long it may take, and how large the page may be.
-    /// - Returns: The page, also when it is a refusal: see ``Page/outcome``.
-    /// - Throws: Why there is no whole reply.
+    ///   - url: A full URL, with its scheme; an international host becomes its A-labels.
+    ///   - input: Input that a server asked for, or is sent: search words, an answer, a body.
+    ///   - limits: Limits of time, and of the page's size.
+    /// - Returns: The page, even if it is a refusal: see ``Page/outcome``.
+    /// - Throws: The reason for a missing or incomplete reply.
     public func fetch(
         _ url: String, input: String? = nil, limits: Limits = .page
     ) async throws(FetchError) -> Page {
@@ -107,9 +108,9 @@ public struct Client: Sendable {
         }
     }
 
-    /// Fetches what ``request(_:input:limits:)`` has made.
+    /// Fetches a request made by ``request(_:input:limits:)``.
     ///
-    /// - Throws: Why there is no whole reply.
+    /// - Throws: The reason for a missing or incomplete reply.
     public func fetch(_ request: Request) async throws(FetchError) -> Page {
         do throws(FetchError) {
             return try await page(request)
@@ -118,14 +119,14 @@ public struct Client: Sendable {
         }
     }
 
-    /// The events of what ``request(_:input:limits:)`` has made.
+    /// The events of a fetch of a request made by ``request(_:input:limits:)``.
     public func events(_ request: Request) -> Events {
         Events(fetcher: fetcher, url: request.uri.description, request: .success(request))
     }
 
-    /// A fetch as an async sequence of events, the last of which is ``Event/end(_:)``.
+    /// A fetch as an async sequence of events, ending with ``Event/end(_:)``.
     ///
-    /// Mistakes in the URL are thrown by the first `next()`, as are all errors.
+    /// All errors are thrown by `next()`, a bad URL at the first call.
     public func events(
         _ url: String, input: String? = nil, limits: Limits = Limits()
     ) -> Events {
@@ -147,12 +148,12 @@ public struct Client: Sendable {
 }
 
 extension Limits {
-    /// Those of a page that is kept in memory: at most 16 MiB.
+    /// Limits for a page that is kept in memory: at most 16 MiB.
     public static var page: Limits { Limits(bodyBytesMax: 16 << 20) }
 }
 
 extension Registry {
-    /// The same with one more plugin.
+    /// A copy with one more plugin.
     ///
     /// - Throws: `usage` when one of its schemes has a plugin already.
     public func adding(_ plugin: any ProtocolHandler) throws(FetchError) -> Registry {

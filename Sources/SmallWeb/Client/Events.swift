@@ -2,7 +2,7 @@
 public import SmallWebCore
 
 extension Client {
-    /// The events of one fetch, the last of which is ``Event/end(_:)``: see
+    /// The events of one fetch, ending with ``Event/end(_:)``: see
     /// ``Client/events(_:input:limits:)``.
     ///
     /// The fetch begins with the first `next()`. At most one event is ready ahead of the consumer;
@@ -11,11 +11,10 @@ extension Client {
     public struct Events: AsyncSequence, Sendable {
         public typealias Element = Event
         public typealias Failure = FetchError
-        /// One fetch that is under way.
+        /// One fetch in progress.
         public typealias Iterator = Client.Iterator<Event>
 
         let fetcher: Fetcher
-        /// What was asked for, for errors.
         let url: String
         let request: Result<Request, FetchError>
 

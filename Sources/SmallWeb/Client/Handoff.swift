@@ -2,8 +2,8 @@
 public import SmallWebCore
 
 extension Client {
-    /// What makes the elements of ``Events`` and ``Results``: a task that begins with the first
-    /// `next()` and ends with this object, or with the task that waits for an element.
+    /// Makes the elements of ``Events`` and ``Results`` in a task that begins with the first
+    /// `next()`, and is cancelled with this object, or with the task that waits for an element.
     public final class Iterator<Element: Sendable>: AsyncIteratorProtocol {
         private let handoff = Handoff<Element>()
         private let task = Locked<Task<Void, Never>?>(nil)
@@ -18,8 +18,8 @@ extension Client {
 
         /// The next element; `nil` after the last.
         ///
-        /// - Throws: Of events, why there is no reply, or no more of it. Of results, `interrupted`
-        ///   when the task is cancelled, and what the URLs' own sequence throws.
+        /// - Throws: For events, the reason for a missing or incomplete reply. For results,
+        ///   `interrupted` when the task is cancelled, and errors of the URLs' own sequence.
         public func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(FetchError) -> Element? {
@@ -64,7 +64,7 @@ final class Handoff<Element: Sendable>: Sendable {
         var end: Taken?
         var taker: CheckedContinuation<Taken, Never>?
         var putter: CheckedContinuation<Bool, Never>?
-        /// Of ``untilWanted()``.
+        /// The task in ``untilWanted()``.
         var watcher: Watcher?
         var isCancelled = false
     }

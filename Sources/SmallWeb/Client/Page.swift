@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// A reply in whole: what ``Client/fetch(_:input:limits:)`` collects.
+/// A complete reply, collected by ``Client/fetch(_:input:limits:)``.
 public struct Page: Sendable {
-    /// How the fetch ended, with all that is known about it.
+    /// The result of the fetch, with all that is known about it.
     public let ending: Ending
-    /// The body's bytes as they came.
+    /// The body's bytes as received.
     public let body: [UInt8]
-    /// The lines of a menu or listing, as its protocol reads them.
+    /// The lines of a menu or listing, as parsed by its protocol.
     public let items: [Item]
-    /// What this page's protocol alone knows about the reply.
+    /// Facts about the reply that only this page's protocol has.
     public let facts: Facts
     private let plugins: Registry
 
@@ -23,28 +23,27 @@ public struct Page: Sendable {
         self.plugins = plugins
     }
 
-    /// Where the page is, after redirects.
+    /// The page's URL, after redirects.
     public var url: String { ending.uri.description }
 
-    /// `ok`, or why the server refused, such as `permanent-failure` or `needs-input`.
+    /// `ok`, or the reason for a refusal, such as `permanent-failure` or `needs-input`.
     public var outcome: Outcome { ending.outcome }
 
-    /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
+    /// The protocol's status number, such as Gemini's 20; `nil` if it has none.
     public var status: Int? { ending.head?.status }
 
-    /// What the body is, as far as the protocol says.
+    /// The media type of the body, as far as the protocol gives one.
     public var mediaType: MediaType? { ending.head?.mediaType }
 
-    /// The body as text, from the charset that the server names; what is invalid becomes U+FFFD.
-    /// It may hold control characters.
+    /// The body as text, from the charset that the server names; invalid bytes become U+FFFD. It
+    /// may hold control characters.
     public var text: String {
         let charset = mediaType?.charset.flatMap(CharsetConverter.init(from:))
         let text = charset.map { $0.convert(body[...]) + $0.finish() }
         return String(decoding: text ?? body, as: UTF8.self)
     }
 
-    /// Where the page leads: the links of gemtext, and of the lines of a menu those that are links.
-    /// Computed each time this is asked for.
+    /// Links of gemtext, and menu lines that are links. Computed on each access.
     public var links: [Link] {
         var links: [Link] = []
         if let head = ending.head {
@@ -64,7 +63,6 @@ public struct Page: Sendable {
         throw FetchError(.truncated, .body, ending.message ?? "the reply was cut off")
     }
 
-    /// The events so far.
     struct Parts: Sendable {
         var body: [UInt8] = []
         var items: [Item] = []

@@ -2,7 +2,7 @@
 public import SmallWebCore
 internal import SmallWebTransport
 
-/// How ``Client`` goes about many URLs.
+/// Options for fetching many URLs with a ``Client``.
 public struct RunOptions: Sendable {
     /// Fetches of one host and port at a time, 1 or more.
     public var perHost: Int
@@ -10,27 +10,27 @@ public struct RunOptions: Sendable {
     public var startInterval: Duration
     /// Least time between two starts of one host and port.
     public var hostInterval: Duration
-    /// Further attempts after the first, where the next one may succeed.
+    /// Retries after the first attempt, for failures that may pass.
     public var retries: Int
-    /// Before each further attempt; `nil` for waits that grow from a second to ten minutes, half of
-    /// each by chance.
+    /// Delay before each retry; `nil` for a back-off that grows from a second to ten minutes, half
+    /// of it random.
     public var retryDelay: Duration?
-    /// From the first attempt to the start of the last one; `nil` for no limit.
+    /// Time from the first attempt to the start of the last one; `nil` for no limit.
     public var retryTotal: Duration?
     /// Longest wait that a server may ask for; beyond that its other URLs fail.
     public var pauseMax: Duration = .seconds(600)
-    /// Whether results come in the order of the URLs, or as they are there.
+    /// True to deliver results in the order of the URLs, false to deliver them as they arrive.
     public var keepsOrder: Bool
-    /// From the start of the run to the last start of a fetch; `nil` for no end. What is left then
-    /// ends as `interrupted`.
+    /// Time from the start of the run to the last start of a fetch; `nil` for no limit. Requests
+    /// that are left end as `interrupted`.
     public var deadline: Duration?
-    /// Whether a further attempt may send data again that the server may have taken.
+    /// True if a retry may send data again that the server may have taken.
     public var retriesData = false
     /// Threads that fetch, 1 or more: a host always has the same one.
     public var loops = 1
 
-    /// The defaults are those of the command line; ``pauseMax``, ``deadline``, ``retriesData`` and
-    /// ``loops`` are set afterwards.
+    /// The command line's defaults; ``pauseMax``, ``deadline``, ``retriesData`` and ``loops`` are
+    /// set afterwards.
     public init(
         perHost: Int = 2, startInterval: Duration = .zero, hostInterval: Duration = .zero,
         retries: Int = 0, retryDelay: Duration? = nil, retryTotal: Duration? = nil,
@@ -66,39 +66,39 @@ extension RunOptions {
     }
 }
 
-/// What came of one of many requests.
+/// The result of one of many requests.
 public struct FetchResult: Sendable {
-    /// Its place among the requests, from 0.
+    /// Index of the request, from 0.
     public let index: Int
-    /// As it was given.
+    /// The request, unchanged.
     public let request: RunRequest
-    /// Attempts that were made; 0 for a request that could not be tried.
+    /// Attempts made; 0 for a request that could not be tried.
     public let attempts: Int
-    /// The page, also when it is a refusal, or why there is none.
+    /// The page, even if it is a refusal, or the error.
     public let result: Result<Page, FetchError>
 
-    /// As it was given.
+    /// The URL, unchanged.
     public var url: String { request.url }
 
     /// The page.
     ///
-    /// - Throws: Why there is none.
+    /// - Throws: The error of a failed fetch.
     public func get() throws(FetchError) -> Page { try result.get() }
 }
 
 extension Client {
     /// Fetches many URLs at the same time.
     ///
-    /// The URLs are read as there is room, the first of them when the first result is asked for, on
-    /// the thread that fetches: a list that waits for its lines is an `AsyncSequence`. A slow
+    /// URLs are read as there is room, the first one when the first result is asked for, on the
+    /// thread that fetches: a list that waits for its lines should be an `AsyncSequence`. A slow
     /// consumer stops further fetches from starting: at most four pages for each of `parallel` are
     /// held back. A failed fetch is a result; the sequence itself throws when it is cancelled.
     ///
     /// - Parameters:
-    ///   - urls: In full, with their schemes.
+    ///   - urls: Full URLs, with their schemes.
     ///   - parallel: Fetches at a time, 1 or more. Each needs a descriptor.
     ///   - options: Pace, retries, deadline and order.
-    ///   - limits: Those of each attempt.
+    ///   - limits: Limits of each attempt.
     public func run(
         _ urls: some Sequence<String> & Sendable, parallel: Int = 1,
         options: RunOptions = RunOptions(), limits: Limits = .page
@@ -141,14 +141,14 @@ extension Client {
         }
     }
 
-    /// Fetches what is pushed into `queue`, before the run and while it goes on.
+    /// Fetches the requests pushed into `queue`, before the run and while it goes on.
     ///
     /// As ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)``.
-    /// The run ends when its consumer asks for a result after everything that was pushed has become
-    /// one; a queue that is held open ends with ``RunQueue/end()``.
+    /// The run ends when its consumer asks for a result after every pushed request has become one;
+    /// a queue that is held open ends with ``RunQueue/end()``.
     ///
     /// - Parameters:
-    ///   - queue: For this run alone.
+    ///   - queue: A queue for this run alone.
     ///   - parallel: Fetches at a time, 1 or more.
     ///   - options: Pace, retries, deadline and order.
     public func run(
@@ -171,7 +171,7 @@ extension Client {
     public struct Results: AsyncSequence, Sendable {
         public typealias Element = FetchResult
         public typealias Failure = FetchError
-        /// One run that is under way.
+        /// One run in progress.
         public typealias Iterator = Client.Iterator<FetchResult>
 
         let client: Client
@@ -190,9 +190,9 @@ extension Client {
         /// Runs with an output for each request.
         ///
         /// - Parameters:
-        ///   - reportsRequests: Whether what HTTP sends is an event, too.
+        ///   - reportsRequests: True to report the requests of HTTP as events, too.
         ///   - untilWanted: See ``RunJobs``.
-        /// - Throws: `interrupted` when the task is cancelled, and what ends the run.
+        /// - Throws: `interrupted` when the task is cancelled, and errors that end the run.
         //
         // `@concurrent`: see ``Fetcher/run(_:emit:)``.
         @concurrent
@@ -217,7 +217,6 @@ extension Client {
     }
 }
 
-/// Collects the page of one request, and hands it to the consumer of the run.
 private final class PageOutput: Output {
     private let entry: RunJobs.Entry
     private let handoff: Handoff<FetchResult>

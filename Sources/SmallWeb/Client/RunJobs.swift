@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Makes jobs of the requests of one run of a ``Client``.
+/// Turns the requests of one run of a ``Client`` into jobs.
 //
 // @unchecked: lives on the loop of the run alone.
 package final class RunJobs: @unchecked Sendable {
-    /// One request of the run, for its output.
     package struct Entry {
-        /// Its place among the requests, from 0.
+        /// Index of the request, from 0.
         package let index: Int
         package let asked: RunRequest
         package let request: Result<Request, FetchError>
         package let registry: Registry
     }
 
-    /// `nil` for a request that is done already.
+    /// Returns `nil` for a request that is done already.
     package typealias MakeOutput = @Sendable (Entry) -> (any Output)?
 
     private let client: Client
     private let fetcher: Fetcher
     private let makeOutput: MakeOutput
-    /// Returns when the consumer is back for more results; `nil` where none is waited for.
+    /// Returns when the consumer asks for more results; `nil` if the run waits for none.
     let untilWanted: (@Sendable () async -> Void)?
     private var count = 0
 
@@ -59,7 +58,7 @@ package final class RunJobs: @unchecked Sendable {
     }
 }
 
-/// Requests that are there when they are asked for.
+/// A source whose requests are available at once.
 final class ListSource: Source {
     private let jobs: RunJobs
     private let next: () -> RunRequest?
@@ -71,7 +70,7 @@ final class ListSource: Source {
     func take(isLast: Bool) -> Taken { next().map(jobs.job) ?? .end(nil) }
 }
 
-/// Requests that are waited for one at a time.
+/// A source that waits for its requests, one at a time.
 final class ReaderSource: Source {
     typealias Next = () async throws(FetchError) -> RunRequest?
 
@@ -104,7 +103,6 @@ final class ReaderSource: Source {
     }
 }
 
-/// Requests that are pushed.
 final class QueueSource: Source {
     private let queue: RunQueue
     private let jobs: RunJobs

@@ -5,27 +5,27 @@ public import SmallWebTransport
 /// One of many requests: see
 /// ``Client/run(_:parallel:options:)-(SendableSequence<RunRequest>,_,_)``.
 public struct RunRequest: Sendable {
-    /// In full, with its scheme; an international host becomes its A-labels.
+    /// A full URL, with its scheme; an international host becomes its A-labels.
     public var url: String
-    /// What a server asked for, or is sent: search words, an answer, a body.
+    /// Input that a server asked for, or is sent: search words, an answer, a body.
     public var input: [UInt8]?
-    /// What is sent to be stored. Such a request is not tried again.
+    /// Data to store on the server. Such a request is not retried.
     public var upload: Request.Upload?
-    /// The values of options that the plugin of the scheme declares.
+    /// Values of options that the plugin of the scheme declares.
     public var options = Request.Options()
-    /// Those of each attempt.
+    /// Limits of each attempt.
     public var limits: Limits
-    /// How the server's key is judged; `nil` for the client's trust.
+    /// Judges the server's key; `nil` for the client's trust.
     public var trust: TrustStore?
-    /// The client certificate that is shown to the host and port of ``url``; `nil` for those of the
-    /// client.
+    /// The client certificate to show to the host and port of ``url``; `nil` for the client's
+    /// identities.
     public var identity: ClientIdentity?
-    /// Which redirects are followed; `nil` for the client's policy.
+    /// The redirects to follow; `nil` for the client's policy.
     public var redirects: RedirectPolicy?
-    /// Whatever the result shall be known by.
+    /// Caller-defined tag, returned with the result.
     public var tag: String?
 
-    /// A request for what is at `url`; what else there is to say of it is set afterwards.
+    /// A request for `url`; other properties are set afterwards.
     public init(
         _ url: String, input: String? = nil, limits: Limits = .page, tag: String? = nil
     ) {
@@ -36,12 +36,12 @@ public struct RunRequest: Sendable {
     }
 }
 
-/// Requests that are added while they are fetched, as a crawler finds them: see
+/// A queue of requests that may grow during the run, as a crawler finds them: see
 /// ``Client/run(_:parallel:options:)-(RunQueue,_,_)``.
 public final class RunQueue: Sendable {
     private struct State {
         var requests: [RunRequest] = []
-        /// The first that has not been taken.
+        /// Index of the first request not taken.
         var next = 0
         var isEnded = false
         var waiter: UnsafeContinuation<Void, Never>?
@@ -52,8 +52,8 @@ public final class RunQueue: Sendable {
 
     /// An empty queue.
     ///
-    /// - Parameter holdsOpen: Whether the run waits for more until ``end()``: for requests that
-    ///   come from elsewhere than from the one that reads the results.
+    /// - Parameter holdsOpen: True to make the run wait for more until ``end()``: for requests
+    ///   pushed by another task than the one that reads the results.
     public init(holdsOpen: Bool = false) { self.holdsOpen = holdsOpen }
 
     /// Adds a request. Never waits.
@@ -68,7 +68,7 @@ public final class RunQueue: Sendable {
         wake()
     }
 
-    /// No request follows.
+    /// Ends the queue: no request follows.
     public func end() {
         state.withLock { $0.isEnded = true }
         wake()
@@ -76,8 +76,8 @@ public final class RunQueue: Sendable {
 
     private func wake() { state.withLock { $0.waiter.take() }?.resume() }
 
-    /// - Parameter isLast: Whether the queue ends when nothing is in it.
-    /// - Returns: The next request, and whether there is an end.
+    /// - Parameter isLast: True to end the queue if it is empty.
+    /// - Returns: The next request, and true at the end of the queue.
     func take(isLast: Bool) -> (request: RunRequest?, isEnded: Bool) {
         state.withLock { state in
             guard state.next < state.requests.count else {

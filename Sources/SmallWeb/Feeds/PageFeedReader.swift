@@ -2,36 +2,33 @@
 package import SmallWebCore
 package import SmallWebFormats
 
-/// What of a page becomes entries.
 package struct FeedRules: Sendable {
     /// Only the links below this heading; `nil` for all.
     package var heading: String?
-    /// Whether links without a date are entries, too.
+    /// True to make entries of links without a date, too.
     package var takesUndated = false
-    /// Of the newest entries.
+    /// Dated entries to keep, the newest.
     package var entriesMax = 100
 
     package init() {}
 }
 
-/// What a page is to a feed.
 package enum FeedNature: Sendable, Hashable {
     /// Its lines, items or headings become entries.
     case page
     /// It is a feed already.
     case document
-    /// Names of versions: what is new is known by their ids.
+    /// Names of versions: new ones are recognized by their ids.
     case versions
-    /// It cannot be a feed.
     case other
-    /// The page was not delivered: it is as it was.
+    /// The page was not delivered, since it has not changed.
     case unchanged
 }
 
-/// Reads the entries of one page while it arrives, in memory that does not grow with the page: in
-/// gemtext, among the items of menus and listings, in the headings of plain text.
+/// Reads the entries of one page while it arrives: lines of gemtext, items of menus and listings,
+/// headings of plain text. The memory used does not grow with the page.
 package struct PageFeedReader {
-    /// More entries without a date are dropped.
+    /// Limit of entries without a date; more are dropped.
     package static let undatedMax = 20_000
 
     private let base: URI
@@ -42,12 +39,12 @@ package struct PageFeedReader {
     private var section: GemtextSection?
     private let charset: CharsetConverter?
     private var headings: PlainHeadingReader?
-    /// The beginning of what may be a feed; `nil` when it is known.
+    /// First bytes of a possible feed; `nil` once that is decided.
     private var beginning: [UInt8]?
     private var dated: FeedEntries
     private var known: Set<String> = []
     private var lastHeading = 0
-    /// Of gemtext: the heading with a date that the lines are below.
+    /// The dated heading of gemtext above the present line.
     private var day: DayHeading?
 
     package private(set) var nature: FeedNature
@@ -55,14 +52,14 @@ package struct PageFeedReader {
     package private(set) var subtitle: String?
     /// Entries without a date, in the order of the page; their time is 0.
     package private(set) var undated: [Feed.Entry] = []
-    /// Whether there were more of them.
+    /// True if there were more than ``undatedMax`` of them.
     package private(set) var hasMore = false
 
     private struct DayHeading {
         let level: Int
         let dated: DatedText
         let text: [UInt8]
-        /// Whether the heading is what is new, as in a tinylog; else the links below it are.
+        /// True if the heading is the entry, as in a tinylog, false if the links below it are.
         let isEntry: Bool
         var hasLinks = false
     }
@@ -92,10 +89,10 @@ package struct PageFeedReader {
         }
     }
 
-    /// Whether it may turn out to be a feed already, so that its bytes must be kept.
+    /// True if the page is or may be a feed, so that its bytes must be kept.
     package var mayBeDocument: Bool { beginning != nil || nature == .document }
 
-    /// Whether the heading that was asked for is on the page.
+    /// True if the heading of the rules is on the page, or they have none.
     package var hasHeading: Bool { rules.heading == nil || section?.wasFound ?? false }
 
     package mutating func take(_ event: Event) {
@@ -106,9 +103,9 @@ package struct PageFeedReader {
         }
     }
 
-    /// The page has ended.
+    /// Ends the page.
     ///
-    /// - Parameter isWhole: Whether the last line is, when no line feed ends it.
+    /// - Parameter isWhole: True if a last line without a line feed is complete.
     package mutating func finish(isWhole: Bool) {
         if let charset { show(charset.finish()[...]) }
         if isWhole, let line = gemtext?.finish() { add(line) }
@@ -176,9 +173,9 @@ package struct PageFeedReader {
         }
     }
 
-    /// A heading of gemtext ends what is below another of its level or above, and may have a date.
+    /// A heading of gemtext ends the section of one of its level or below, and may have a date.
     ///
-    /// - Returns: Whether it has, and so is not a title.
+    /// - Returns: True if it has a date, and so is not a title.
     private mutating func begin(_ line: GemtextLine, _ level: Int, _ isIncluded: Bool) -> Bool {
         if level <= day?.level ?? 0 { endDay() }
         guard let dated = DatedText(start: line.text[...].trimmed),
@@ -214,7 +211,6 @@ package struct PageFeedReader {
         add(uri.withoutPassword.description, date, text[...], time: item.time)
     }
 
-    /// A version is new when its id is.
     private mutating func addVersion(_ item: Item) {
         (headings, nature) = (nil, .versions)
         let name = item.text
@@ -227,7 +223,7 @@ package struct PageFeedReader {
         addUndated("\(place)\(mark)\(PercentEncoding.encode(version.utf8))", title)
     }
 
-    /// A heading with a date, which is where its entry leads.
+    /// Adds a heading with a date; its entry leads to the heading itself.
     private mutating func add(_ heading: [UInt8], _ dated: DatedText) {
         guard rules.heading == nil || section != nil else { return }
         var uri = base
@@ -264,7 +260,7 @@ package struct PageFeedReader {
 }
 
 extension URI {
-    /// Neither a user nor a password, if there is a password: a feed is read by others.
+    /// Without user information if that has a password: a feed is read by others.
     package var withoutPassword: URI {
         guard userinfo?.contains(":") ?? false else { return self }
         var copy = self

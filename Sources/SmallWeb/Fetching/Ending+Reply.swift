@@ -8,7 +8,6 @@ extension FetchError {
 }
 
 extension Ending {
-    /// What a finished exchange means.
     convenience init(
         _ uri: URI, _ head: Head?, _ completeness: Completeness, bodyBytes: Int,
         _ timings: Ending.Timings
@@ -21,7 +20,7 @@ extension Ending {
         if outcome == .needsIdentity { remedy = .bindIdentity(uri) }
     }
 
-    /// Data was sent, and it did not say that the server has not taken it.
+    /// Marks that data was sent, and may have been taken by the server.
     func noteData() {
         hasSentData = true
         guard outcome.isRetryable, let said = message else { return }

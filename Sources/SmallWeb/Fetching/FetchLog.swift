@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// What has become known of a fetch, folded once from its events: the owner of its redirects,
-/// timings and counts, also after a failure.
+/// The state of a fetch, folded once from its events: redirects, timings and counts, also after a
+/// failure.
 ///
-/// Facts belong to the hop that they come from: a redirect clears those of the connection.
+/// Facts belong to their hop: a redirect clears the facts of the connection.
 package final class FetchLog {
-    /// What was asked for.
+    /// The requested URI.
     package let origin: URI
-    /// Of the present hop.
+    /// URI of the present hop.
     package private(set) var uri: URI
-    /// Those that were followed, in order.
     package private(set) var redirects: [Ending.Redirect] = []
-    /// The present hop's, to the place that was the first; `nil` before there is one.
+    /// The present hop's connection to the first place; `nil` before there is one.
     package private(set) var connection: Connection?
-    /// With the facts that came after it.
+    /// Includes the facts that came after it.
     package private(set) var head: Head?
     /// Remarks of all hops, in order: at most 1,000 or 256 KiB of them, and one that says that
     /// there were more.
@@ -23,17 +22,13 @@ package final class FetchLog {
     private var hasDroppedNotes = false
     private static let notesMax = 1000
     private static let noteBytesMax = 256 << 10
-    /// Bytes of the body that were delivered.
     package private(set) var bodyBytes = 0
-    /// As far as the fetch has come.
     package internal(set) var timings = Ending.Timings()
-    /// How many connections the program of the present hop has had, and URLs it has opened; `nil`
-    /// without one.
+    /// Connections and opened URLs of the present hop's program; `nil` without one.
     package internal(set) var programConnections: Int?
-    /// Of all hops; `nil` before the fetch has begun.
+    /// Bytes of all hops; `nil` before the fetch has begun.
     package internal(set) var traffic: Ending.Traffic?
 
-    /// Of a fetch of `uri`, which has not begun.
     package init(_ uri: URI) {
         origin = uri
         self.uri = uri
@@ -47,9 +42,10 @@ package final class FetchLog {
         programConnections = nil
     }
 
-    /// Takes note of an event that happens now.
+    /// Notes an event that happens now.
     ///
-    /// - Returns: What is passed on of it: there is no end to the notes of some plugins.
+    /// - Returns: The event to pass on; `nil` for notes beyond the limits: some plugins send notes
+    ///   without end.
     func admit(_ event: Event) -> Event? {
         guard case .note(let note) = event else {
             self.note(event)
@@ -65,13 +61,13 @@ package final class FetchLog {
         return admitted
     }
 
-    /// Takes note of an event that happens now, before it is passed on.
+    /// Notes an event that happens now, before it is passed on.
     package func note(_ event: Event) {
         timings.note(event)
         switch event {
         case .connected(let connection):
-            // Of the server that was asked; a reply of it may lead a plugin to others as well.
-            // The same is one that has TLS by now.
+            // The server that was asked; its reply may lead a plugin to others as well. A second
+            // event for the same place means that it has TLS by now.
             let place = connection.endpoint.description
             let isOther = self.connection.map { $0.endpoint.description != place } ?? false
             if !isOther { self.connection = connection }

@@ -6,7 +6,6 @@ package import SmallWebTransport
 /// handlers, follows redirects and keeps every limit. A fetch runs on the event loop, ends when its
 /// task is cancelled, and leaks nothing.
 package final class Fetcher: Sendable {
-    /// What applies to all fetches of a fetcher.
     package struct Options: Sendable {
         package var resolver = Resolver()
         package var trustStore: TrustStore
@@ -14,11 +13,10 @@ package final class Fetcher: Sendable {
         package var redirects = RedirectPolicy()
         package var http = HTTPSettings()
         package var proxies = ProxySettings()
-        /// Schemes that may be fetched at all; `nil` for all of the registry.
+        /// Schemes that may be fetched; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
-        /// Which URIs a redirect may lead to; `nil` for all.
+        /// Decides if a redirect may lead to a URI; `nil` for all.
         var mayFollow: (@Sendable (URI) -> Bool)?
-        /// What answers.
         package var network = Network.live
         /// Trust store, HTTP settings and proxies for a URI that a redirect leads to, where rules
         /// differ by place; `nil` when the same hold everywhere.
@@ -28,11 +26,10 @@ package final class Fetcher: Sendable {
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
 
-        /// Which way a connection goes.
         func way(
             for scheme: Scheme, to endpoint: Endpoint
         ) throws(FetchError) -> ProxySettings.Choice {
-            // A Unix socket is the way, and nothing of the network.
+            // A Unix socket replaces the network, and so all proxies.
             guard !scheme.dialsForItself || http.unixSocket == nil else {
                 return .init(route: .direct, reason: nil)
             }
@@ -62,19 +59,19 @@ package final class Fetcher: Sendable {
         self.thread = thread
     }
 
-    /// The same on another loop, with TLS sessions of its own.
+    /// A copy on another loop, with TLS sessions of its own.
     package func moved(to loop: EventLoop) -> Fetcher {
         Fetcher(registry: registry, options: options, loop: loop)
     }
 
-    /// The same with other options, and TLS sessions of its own.
+    /// A copy with other options, and TLS sessions of its own.
     func changed(_ change: (inout Options) -> Void) -> Fetcher {
         var options = options
         change(&options)
         return Fetcher(registry: registry, options: options, loop: loop, thread: thread)
     }
 
-    /// The same with the rules of a place that a redirect leads to.
+    /// A copy with the rules for `uri`, the target of a redirect.
     func afterRedirect(to uri: URI) throws(FetchError) -> Fetcher {
         guard let rules = try options.rulesAfterRedirect?(uri) else { return self }
         return changed { ($0.trustStore, $0.http, $0.proxies) = rules }
@@ -89,7 +86,7 @@ package final class Fetcher: Sendable {
         do throws(FetchError) {
             uri = try self.uri(of: url)
         } catch {
-            // Such a URL may have another form than ours.
+            // A scheme without a plugin may have URLs of another form.
             guard let scheme = URI.scheme(of: url), registry[scheme] == nil else { throw error }
             throw unsupported(scheme)
         }
@@ -98,7 +95,7 @@ package final class Fetcher: Sendable {
 
     /// Parses a URL by the rules of its scheme.
     func uri(of url: String) throws(FetchError) -> URI {
-        // Of most schemes nothing needs to be known for that.
+        // Most schemes have no rules of their own for that.
         if let name = URI.scheme(of: url), registry[name]?.scheme.isVerbatim(url) ?? false {
             return try URI(verbatim: url)
         }
@@ -135,12 +132,12 @@ package final class Fetcher: Sendable {
             scheme: entry.scheme)
     }
 
-    /// Runs a fetch, redirects included, and gives its events to `emit` as they happen.
+    /// Runs a fetch, redirects included, and passes its events to `emit` as they happen.
     ///
     /// - Parameter emit: Returns when it has taken the event; while it does not, nothing more is
     ///   read from the network. It runs on the event loop and must not block it for long.
-    /// - Returns: How the fetch ended, when there was a reply: also a refusal by the server.
-    /// - Throws: Why there was none, or why it could not be delivered.
+    /// - Returns: The result of a fetch with a reply, even if that is a refusal by the server.
+    /// - Throws: The reason for a missing reply, or for a failed delivery.
     //
     // `@concurrent` is load-bearing: entered from the main actor, the body would run on the shared
     // pool instead of the loop.

@@ -2,43 +2,42 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// One exchange of a fetch: what holds for its connections, and what they have used.
+/// One exchange of a fetch: its settings, connections and traffic.
 package final class Hop {
-    /// With the options that hold for the URL of this hop.
+    /// The fetcher with the options for the URL of this hop.
     let fetcher: Fetcher
     package var loop: EventLoop { fetcher.loop }
     package var registry: Registry { fetcher.registry }
-    /// With the policy of the scheme.
+    /// The trust store with the policy of the scheme.
     package var trustStore: TrustStore { fetcher.options.trustStore.applied(to: scheme) }
-    /// Of the URL that is fetched.
     let scheme: Scheme
     package let limits: Limits
-    /// End of the whole fetch.
+    /// Deadline of the whole fetch.
     package let deadline: Instant
-    /// To resume; `nil` for a handshake in full.
+    /// Sessions to resume; `nil` for a full handshake.
     var sessions: TLSSessionCache?
-    /// Of this hop alone, for the server of its URL.
+    /// The client certificate of this hop alone, for the server of its URL.
     private var identity: (shown: ClientIdentity, endpoint: Endpoint)?
-    /// What was asked for, where a redirect has led here.
+    /// The URI that was asked for, if a redirect has led here.
     var origin: URI?
-    /// Whether all servers that have led here were at private addresses.
+    /// True while all servers that led here were at private addresses.
     var mayLeadToPrivate = true
-    /// The first, which is to the server of the URL.
+    /// The connection to the server of the URL.
     private(set) var connection: Connection?
-    /// Which attempt of its request it is part of, from 1.
+    /// Number of the attempt, from 1.
     package internal(set) var attempt = 1
-    /// Sees what is sent and received; `nil` where nothing is recorded.
+    /// Records the traffic; `nil` if nothing is recorded.
     package var tap: (any HopTap)?
     package let emit: Emit
 
-    /// What must not be shown or kept of what a program has sent or opened.
+    /// Secrets to mask in the program's requests and in the URLs it opens.
     package internal(set) var secrets: [[UInt8]] = []
-    /// By the numbers of a program's connections: a secret may come in pieces, between which others
-    /// send.
+    /// By connection number of the program: a secret may come in pieces, with bytes of other
+    /// connections in between.
     private var masks: [Int: SecretMask] = [:]
 
     private(set) var traffic = Ending.Traffic()
-    /// How many connections its program has had; `nil` without one.
+    /// Connections of its program; `nil` without one.
     var programConnections: Int?
     private var streams: [ByteStream] = []
     private var carriers: [any Carrier] = []
@@ -54,27 +53,25 @@ package final class Hop {
         self.emit = emit
     }
 
-    /// Sets what is shown to the server of the URL that is fetched.
     func show(_ identity: ClientIdentity, to endpoint: Endpoint) {
         self.identity = (identity, endpoint)
     }
 
-    /// Whether the user has one for the URL.
     var hasIdentity: Bool { identity != nil }
 
-    /// What a server may be shown: one that a reply has named gets nothing that was meant for
-    /// another. The server is the same where TLS begins later.
+    /// The client certificate for a server; `nil` for one that a reply has named, which gets
+    /// nothing meant for another. The server is the same where TLS begins later.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {
         identity?.endpoint.description == endpoint.description ? identity?.shown : nil
     }
 
-    /// How the servers are looked up that a reply names. Those of the internet lead to no private
+    /// The resolver for a server that a reply names. A reply from the internet leads to no private
     /// address.
     ///
-    /// - Throws: `connect` where `endpoint` is one.
+    /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
     func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
         var resolver = fetcher.options.resolver
-        // Where the user has named the way, nothing else is reached.
+        // No other server is reached if the user has named a socket or host.
         guard let connection, !(connection.isPrivate && mayLeadToPrivate),
             !fetcher.options.http.isSpecial
         else { return resolver }
@@ -89,7 +86,7 @@ package final class Hop {
         try fetcher.options.way(for: scheme, to: endpoint)
     }
 
-    /// A stream that keeps the limits, says what it sends, and is closed with the hop.
+    /// A stream that keeps the limits, reports the bytes it sends, and is closed with the hop.
     package func stream(over carrier: any Carrier) -> ByteStream {
         let emit = emit
         let stream = ByteStream(
@@ -101,14 +98,14 @@ package final class Hop {
         return stream
     }
 
-    /// Says what a program has sent over the connection with this number, without its secrets.
+    /// Reports bytes that a program has sent over the connection with this number, without secrets.
     package func show(sent bytes: [UInt8], over number: Int) async throws(FetchError) {
         let shown = masks[number, default: SecretMask(secrets)].add(bytes)
-        // All of it may be the beginning of a secret.
+        // All of them may be the beginning of a secret.
         if !shown.isEmpty || bytes.isEmpty { try await emit(.sent(shown)) }
     }
 
-    /// Shows the rest of what was sent.
+    /// Reports the bytes held back as a possible beginning of a secret.
     func endSent() async throws(FetchError) {
         for number in masks.keys.sorted() {
             let rest = masks[number]?.finish() ?? []
@@ -118,7 +115,7 @@ package final class Hop {
 
     package func add(_ carrier: any Carrier) { carriers.append(carrier) }
 
-    /// Says what happens: to the tap with the secrets that are in it.
+    /// Reports an event, to the tap with its secrets.
     package func say(_ event: Event) async throws(FetchError) {
         tap?.note(event)
         if case .connected(let connection) = event {
@@ -132,7 +129,6 @@ package final class Hop {
         traffic.received += more.received
     }
 
-    /// Closes whatever the plugin left open.
     func close() {
         for stream in streams {
             stream.close()
@@ -146,6 +142,6 @@ package final class Hop {
 }
 
 extension Connection {
-    /// Whether it is to a private address.
+    /// True if the peer is at a private address.
     var isPrivate: Bool { Resolver.isPrivate(literal: address ?? endpoint.host) }
 }

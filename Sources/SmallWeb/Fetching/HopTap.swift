@@ -1,34 +1,33 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Sees what the exchanges of one hop send and receive: a recorder. Lives on the loop of the fetch.
+/// Observes the traffic of one hop: a recorder. Lives on the loop of the fetch.
 package protocol HopTap: AnyObject {
-    /// A connection is about to be made.
+    /// Called before a connection is made.
     func dials()
 
-    /// `carrier` as the plugin or its program gets it: what passes it is seen.
+    /// Wraps the carrier of the plugin or its program, to observe its traffic.
     func tee(_ carrier: any Carrier, keepsDatagrams: Bool) -> any Carrier
 
-    /// The same for an engine that connects for itself.
+    /// Wraps an engine that connects for itself.
     func tee(_ client: any HTTPClient) -> any HTTPClient
 
-    /// What the engine has sent before the body of an exchange, and all that went over the wire
-    /// for it, once it is over.
+    /// Called when an exchange of the engine is over, with the bytes sent before its body, and all
+    /// of its traffic.
     func note(sent header: [UInt8], _ traffic: Ending.Traffic)
 
-    /// What the host side says of the connection, before any of it is masked.
+    /// Called with the events of the connection, before secrets are masked.
     func note(_ event: Event)
 
-    /// The hop is over, and everything is closed.
+    /// Called when the hop is over, and everything is closed.
     ///
-    /// - Throws: `write` when what was seen cannot be kept.
+    /// - Throws: `write` when the recording cannot be kept.
     func end(_ end: HopEnd) throws(FetchError)
 }
 
-/// How a hop ended.
 package enum HopEnd {
     case replied(Completeness)
-    /// No more than the head was wanted.
+    /// Only the head was wanted.
     case headAlone
     case failed(FetchError)
 }

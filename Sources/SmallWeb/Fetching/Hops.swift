@@ -11,20 +11,19 @@ struct Hops {
     private var request: Request
     private let attempt: Int
     private let wantsRefusals: Bool
-    /// Whether a server has got data, and did not refuse it for now.
+    /// True once a server has got data, and did not refuse it for now.
     private var hasSentData = false
-    /// Of the last exchange.
+    /// The connection of the last exchange.
     private var server: Connection?
-    /// Whether all servers before that were at private addresses.
+    /// True while all servers before the last were at private addresses.
     private var mayLeadToPrivate = true
-    /// What was asked for.
     private let origin: URI
-    /// Whether that led to a private address; `nil` before it is known, or where it does not count.
+    /// True if ``origin`` led to a private address; `nil` before it is known, or if it is not asked.
     private var beganPrivate: Bool?
-    /// What has been asked for so far; empty before the first redirect.
+    /// Requests so far; empty before the first redirect.
     private var seen: Set<Visit> = []
 
-    /// A page that sends back to itself after it took data is asked for again, without it.
+    /// A redirect to the same URL after data was sent is followed once, without the data.
     private struct Visit: Hashable {
         let uri: URI
         let hasData: Bool
@@ -38,12 +37,13 @@ struct Hops {
     /// Largest body of a redirect that is followed; it is discarded.
     private static let redirectBytesMax = 1 << 20
 
-    /// On the loop of the fetcher, as all of a fetch: `emit` may use what is not `Sendable`.
+    /// Called on the loop of the fetcher, like all of a fetch: `emit` may use values that are not
+    /// `Sendable`.
     ///
     /// - Parameters:
-    ///   - log: Knows of each event before `emit` gets it, and of a failed fetch too.
-    ///   - attempt: Which one it is of the request, from 1.
-    ///   - wantsRefusals: Whether the body of a refusal is fetched, too.
+    ///   - log: Gets each event before `emit`, also of a failed fetch.
+    ///   - attempt: Number of the request's attempt, from 1.
+    ///   - wantsRefusals: True to fetch the body of a refusal, too.
     init(
         _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
         wantsRefusals: Bool = true, emit: @escaping Emit
@@ -86,10 +86,10 @@ struct Hops {
         }
     }
 
-    /// Makes the next request of a reply that leads elsewhere, if it is to be followed.
+    /// Makes the next request if the reply is a redirect to be followed; false otherwise.
     //
-    // Not inlined, like ``timed(_:)`` and ``hop(_:)``: what they work with would be kept while
-    // an exchange waits for the server.
+    // Not inlined, like ``timed(_:)`` and ``hop(_:)``: their variables would be kept while an
+    // exchange waits for the server.
     @inline(never)
     private mutating func follow(_ ending: Ending, hops: Int) async throws(FetchError) -> Bool {
         guard let head = ending.head, head.replyClass == .redirect,
@@ -117,8 +117,8 @@ struct Hops {
         return true
     }
 
-    /// Says of an error of time which limit it was, and how far the fetch had got. What waits for a
-    /// server knows the moment alone at which the wait ends.
+    /// Completes a timeout with the limit that was exceeded, and how far the fetch had got. The
+    /// code that waits for a server knows only the end of the wait.
     @inline(never)
     private func timed(_ error: FetchError) -> FetchError {
         guard error.outcome == .timeout, case .raise(let limit)? = error.remedy else {
@@ -141,7 +141,7 @@ struct Hops {
         return result
     }
 
-    /// One request and its reply, and what a failure means for data that was sent with it.
+    /// One request and its reply. Marks errors after which the server may have data.
     private mutating func sending() async throws(FetchError) -> Ending {
         // Most requests have nothing that a handler could call data.
         let mayCarry = request.upload != nil || request.input != nil || request.uri.query != nil
@@ -157,7 +157,7 @@ struct Hops {
         let before = log.traffic?.sent ?? 0
         do throws(FetchError) {
             let ending = try await exchange()
-            // A refusal for now says that it was not taken.
+            // A refusal for now says that the data was not taken.
             if ending.outcome != .temporaryFailure { hasSentData = true }
             return ending
         } catch {
@@ -213,7 +213,7 @@ struct Hops {
                 if reading.isHeld { return }
                 reading.menu = MenuItems(reply, of: page, isHeld: isProgram)
             case .body(let bytes) where reading.isHeld:
-                // A page about the redirect, which is not what was asked for.
+                // A page about the redirect, not the one that was asked for.
                 reading.heldBytes += bytes.count
                 guard reading.heldBytes <= Self.redirectBytesMax else {
                     throw FetchError(
@@ -232,7 +232,7 @@ struct Hops {
             if case .body(let bytes) = event {
                 for item in reading.menu?.add(bytes) ?? [] { try await emit(.item(item)) }
             }
-            // While a fast server sends, nothing else looks at them.
+            // While a fast server sends, nothing else checks the deadline.
             try LongWork.check(deadline)
             if case .head(let reply) = event, !reply.hasNoBody,
                 wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
@@ -279,13 +279,13 @@ struct Hops {
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
             ending.remedy = otherURL()
         } else if ending.outcome == .needsIdentity, hop.hasIdentity {
-            // One more would not help.
+            // Another certificate would not help.
             ending.remedy = .listIdentities
         }
         return ending
     }
 
-    /// What the URL of a refusal looks like: one of another scheme, or with a slash too few.
+    /// A better URL for one that was refused: of another scheme, or with a slash more.
     @inline(never)
     private func otherURL() -> FetchError.Remedy? {
         var other = request.uri
@@ -330,19 +330,20 @@ struct Hops {
         request.uri == origin ? fetcher : try fetcher.afterRedirect(to: request.uri)
     }
 
-    /// The next request, resolved against the present URI, and a remark on what does not go along.
+    /// The next request, resolved against the present URI, and a remark on data that is not sent
+    /// on.
     private func target(
         _ reference: String, status: Int?
     ) throws(FetchError) -> (Request, Note?) {
         do throws(FetchError) {
             let redirects = fetcher.options.redirects
-            // Before it is parsed: a scheme that we do not have may have rules of its own.
+            // Before it is parsed: an unknown scheme may have URLs of another form.
             let named = URI.scheme(of: reference.trimmed) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
                 throw .redirect(
                     "not following a redirect to another scheme: \(URI.shown(reference))")
             }
-            // Servers send spaces around a reference, and in it for names that have one.
+            // Servers send spaces around a reference, and unescaped ones in names.
             let encoded = reference.trimmed.split(separator: " ", omittingEmptySubsequences: false)
             let text = encoded.joined(separator: "%20")
             var uri = try request.uri.resolving(text, in: fetcher.registry)
@@ -358,7 +359,7 @@ struct Hops {
                 uri.scheme = scheme
                 next = try fetcher.request(uri)
             }
-            // Where there are uploads alone, it would be one.
+            // A request to a scheme with uploads alone would be an upload.
             if request.upload != nil, next.scheme.uploads?.isOnlyUse == true {
                 throw .redirect("not sending the upload again to \(uri.display)")
             }
@@ -396,7 +397,7 @@ struct Hops {
         }
     }
 
-    /// A fetch that began behind a proxy does not go on without one.
+    /// Refuses a redirect to a private address, and one that would leave a proxy.
     private func checkWay(to next: Request) async throws(FetchError) {
         let nextWay = try way(of: next)
         if try await isRefused(next, nextWay) {
@@ -409,11 +410,10 @@ struct Hops {
         throw .redirect("not leaving the proxy for \(next.uri.display)")
     }
 
-    /// Whether it must not be asked because of its address.
     private func isRefused(_ next: Request, _ way: Route?) async throws(FetchError) -> Bool {
         guard refusesPrivate, let host = next.uri.host else { return false }
         if Resolver.isPrivate(literal: host) { return true }
-        // Where a proxy looks names up, there is nothing else to judge by.
+        // A proxy looks names up: only a literal address is known here.
         guard way == .direct else { return false }
         do throws(FetchError) {
             return try await fetcher.options.resolver.isPrivate(
@@ -426,15 +426,15 @@ struct Hops {
 
     private var refusesPrivate: Bool { beganPrivate == false }
 
-    /// Whether the URL that was asked for is at a private address; also where the user has named
-    /// the way, on which nothing else is reached.
+    /// True if the requested URL is at a private address; also if the user has named a socket or
+    /// host, since no other is reached then.
     private func isPrivate(_ connection: Connection?) -> Bool {
         if fetcher.options.http.isSpecial { return true }
         let address = connection.flatMap { $0.proxy == nil ? $0.address : nil }
         return Resolver.isPrivate(literal: address ?? origin.host ?? "")
     }
 
-    /// `nil` for what needs no connection.
+    /// `nil` for a request without a connection.
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
         return try fetcher.options.network.way(request, fetcher(for: request).options)
@@ -446,7 +446,7 @@ struct Hops {
             && port(next) == port(request)
     }
 
-    /// What another origin does not get, though the one before has got it.
+    /// Lists the data that another origin does not get, though the one before has got it.
     private static func note(_ leftOut: [String], _ uri: URI) -> Note? {
         guard !leftOut.isEmpty, let place = uri.hostAndPort else { return nil }
         return Note("other-origin", "not sent on to \(place): \(leftOut.joined(separator: ", "))")

@@ -4,18 +4,18 @@ internal import Glibc
 package import SmallWebCore
 
 extension URI {
-    /// The same with A-labels for an international host: what DNS, SNI, certificates, the trust
-    /// store and request lines get.
+    /// A copy with A-labels for an international host, as DNS, SNI, certificates, the trust store
+    /// and request lines need it.
     ///
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     package func withASCIIHost() throws(FetchError) -> URI {
         guard let host, !InternationalHostName.isASCII(host) else { return self }
-        // The mapping turns look-alikes such as U+FF0F into what ends a host: checked again.
+        // The mapping turns look-alikes such as U+FF0F into delimiters: checked again.
         return try replacingHost(InternationalHostName.toASCII(host))
     }
 
     /// ``display(_:)``, with the A-labels of an international host, whose letters may look like
-    /// those of another name.
+    /// another name's.
     package static func shown(_ text: String) -> String {
         let shown = display(text)
         guard !InternationalHostName.isASCII(text), let uri = try? URI(parsing: text),
@@ -25,8 +25,8 @@ extension URI {
     }
 }
 
-/// International host names to A-labels (UTS #46, non-transitional), by libidn2, which is opened
-/// when the first such name is met.
+/// Converts international host names to A-labels (UTS #46, non-transitional) with libidn2, which is
+/// opened on first use.
 package enum InternationalHostName {
     /// `IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL` of idn2.h.
     private static let flags: Int32 = 1 | 8

@@ -2,9 +2,9 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// The lines of a gopher menu that came by another scheme.
+/// Reads the lines of a gopher menu that came by another scheme.
 struct MenuItems {
-    /// So many are held back.
+    /// Limit of items that are held; more are dropped.
     static let heldMax = 10_000
 
     private var reader: MenuReader
@@ -13,7 +13,7 @@ struct MenuItems {
     /// True once lines were dropped.
     private(set) var isCut = false
 
-    /// - Parameter isHeld: Whether the items wait for the end: a program may give its own.
+    /// - Parameter isHeld: True to hold the items until the end: a program may send its own.
     /// - Returns: `nil` for a reply that is not such a menu.
     init?(_ head: Head, of request: Request, isHeld: Bool) {
         guard head.mediaType?.essence == "application/gopher-menu", head.replyClass == .success,
@@ -25,7 +25,7 @@ struct MenuItems {
             hasTerminator: true)
     }
 
-    /// A line that is too long ends the menu here: the bytes are delivered all the same.
+    /// A line that is too long ends the menu here; the bytes are delivered all the same.
     mutating func add(_ bytes: ArraySlice<UInt8>) -> [Item] {
         let items = reader.add(bytes).items
         if isHeld {

@@ -2,14 +2,12 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// What answers the requests of a ``Client``: servers, or what was recorded of them.
+/// The source of replies for a ``Client``: servers, or recordings of them.
 public struct Network: Sendable {
-    /// Which way a request goes.
     let way: @Sendable (Request, Fetcher.Options) throws(FetchError) -> Route
-    /// What the plugin gets for one exchange.
     let dialer: @Sendable (Request, Hop) throws(FetchError) -> any Dialer
 
-    /// - Parameter way: Directly, where there is nothing to go through.
+    /// - Parameter way: By default always direct.
     package init(
         way: @escaping @Sendable (Request, Fetcher.Options) throws(FetchError) -> Route = {
             (_, _) throws(FetchError) in .direct
@@ -20,7 +18,7 @@ public struct Network: Sendable {
         self.dialer = dialer
     }
 
-    /// The same, of which `tap` sees each hop.
+    /// A copy that passes the traffic of each hop through `tap`.
     package func tapped(
         _ tap: @escaping @Sendable (Request, Hop) -> any HopTap
     ) -> Network {
@@ -31,7 +29,7 @@ public struct Network: Sendable {
         }
     }
 
-    /// Servers, over connections of their own.
+    /// Connections to servers.
     public static let live = Network { request, options throws(FetchError) in
         try options.way(for: request.scheme, to: request.endpoint).route
     } dialer: { _, hop in

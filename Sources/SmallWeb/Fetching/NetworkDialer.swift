@@ -2,7 +2,7 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// Dials over real sockets, judges keys by the trust store, and says what happens in events.
+/// Dials over real sockets, judges keys by the trust store, and reports events.
 struct NetworkDialer: ProgramHost {
     let hop: Hop
 
@@ -18,11 +18,11 @@ struct NetworkDialer: ProgramHost {
     }
 
     /// - Parameters:
-    ///   - resolver: `nil` for that of the fetch.
-    ///   - store: The same.
-    ///   - place: Whose key it must have, and whose sessions are resumed; `nil` for the endpoint's
-    ///     own.
-    ///   - sessions: `nil` for those of the fetch.
+    ///   - resolver: `nil` for the fetch's.
+    ///   - store: `nil` for the fetch's.
+    ///   - place: The server whose key is expected, and whose sessions are resumed; `nil` for
+    ///     `endpoint`.
+    ///   - sessions: `nil` for the fetch's.
     func connector(
         to endpoint: Endpoint, _ resolver: Resolver? = nil, _ store: TrustStore? = nil,
         judgedAs place: Endpoint? = nil, sessions: TLSSessionCache? = nil
@@ -46,12 +46,11 @@ struct NetworkDialer: ProgramHost {
             })
     }
 
-    /// Connects, and says what came of it.
     private func carrier(to endpoint: Endpoint) async throws(FetchError) -> any Carrier {
         try await connection(to: endpoint).carrier
     }
 
-    /// - Parameter resolver: `nil` for that of the fetch.
+    /// - Parameter resolver: `nil` for the fetch's.
     func connection(
         to endpoint: Endpoint, _ resolver: Resolver? = nil
     ) async throws(FetchError) -> (carrier: any Carrier, facts: Connection?) {
@@ -61,7 +60,7 @@ struct NetworkDialer: ProgramHost {
         do throws(FetchError) {
             carrier = try await connector.connect(by: connectDeadline)
         } catch {
-            // Whether to accept a refused key is decided by its facts.
+            // The user decides by these facts if a refused key is to be accepted.
             if let connection = connector.connection {
                 try await hop.say(.connected(connection.refused(error, by: trustStore)))
             }
@@ -106,7 +105,7 @@ struct NetworkDialer: ProgramHost {
 }
 
 extension Connection {
-    /// What the policy lets pass, and a person may want to know all the same.
+    /// Warnings about a connection that the policy has allowed.
     var remarks: [Note] {
         guard let tls else { return [] }
         var notes: [Note] = []

@@ -7,7 +7,7 @@ extension Fetcher {
     ///
     /// Runs on the fetcher's loop, where the caller already is.
     ///
-    /// - Returns: The connection, as far as it came, and what ``Dialer/dial(_:)`` throws.
+    /// - Returns: The connection, as far as it came, and the error of ``Dialer/dial(_:)``.
     package func probe(
         _ endpoint: Endpoint, of scheme: Scheme, limits: Limits = Limits()
     ) async -> (Connection?, FetchError?) {

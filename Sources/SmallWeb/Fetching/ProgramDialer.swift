@@ -6,14 +6,14 @@ internal import SmallWebTransport
 final class ProgramDialer {
     private let dialer: NetworkDialer
     private var hop: Hop { dialer.hop }
-    /// What is known of the connection of the URL, once it is there.
+    /// Facts of the connection of the URL, once it is made.
     private var first: Connection?
-    /// By their numbers, where the connections lead that the program has opened.
+    /// Connections that the program has opened, by their numbers.
     private var opened: [Int: (endpoint: Endpoint, facts: Connection?)] = [:]
     private var fetches: [ProgramFetch] = []
-    /// Of TLS that the program has begun on the first connection, which its others resume: some
-    /// servers want that, to know that it is the same client. No other exchange's, since a
-    /// connection that breaks off at the sight of one could not be made again.
+    /// TLS sessions that the program has begun on the first connection, for its others to resume:
+    /// some servers need that, to know that it is the same client. Not shared with other exchanges,
+    /// since a connection that breaks off because of a resumed session could not be made again.
     private var sessions: TLSSessionCache?
 
     init(dialer: NetworkDialer) { self.dialer = dialer }
@@ -73,8 +73,8 @@ final class ProgramDialer {
 
     // MARK: After the first
 
-    /// Connects to what the manifest allows. Where the name of the URL's own host leads has been
-    /// decided by its connection: another answer for the same name does not count.
+    /// Connects to an endpoint that the manifest allows. The URL's own host keeps the address of
+    /// its connection: another answer for the same name does not count.
     private func open(
         _ program: ProgramRequest, _ number: Int, _ kind: ProgramConnection, _ endpoint: Endpoint
     ) async throws(FetchError) -> ProgramNetwork.Opened {
@@ -106,7 +106,8 @@ final class ProgramDialer {
         }
     }
 
-    /// Fetches what the manifest allows: of what is the user's alone, as the identities, nothing.
+    /// Fetches a URL that the manifest allows, without anything that is the user's alone, such as
+    /// the identities.
     private func fetch(
         _ program: ProgramRequest, _ url: String
     ) async throws(FetchError) -> ProgramNetwork.Fetched {
@@ -132,7 +133,7 @@ final class ProgramDialer {
                 .unsupportedScheme, .input, "a program cannot open what another program fetches")
         }
         let (endpoint, mayBePrivate) = (try request.endpoint, try await mayBePrivate(program))
-        // Where a proxy looks names up, there is nothing else to judge by.
+        // A proxy looks names up: only a literal address is known here.
         let isAllowed = { @Sendable (uri: URI) in
             allows(uri) && (mayBePrivate || !Resolver.isPrivate(literal: uri.host ?? ""))
         }
@@ -159,7 +160,8 @@ final class ProgramDialer {
         return reply
     }
 
-    /// A data connection has the key of its server, whatever its port; `nil` for its own.
+    /// The endpoint whose key is expected: a data connection has the key of its server, whatever
+    /// its port; `nil` for its own.
     private func place(of endpoint: Endpoint, _ program: ProgramRequest) -> Endpoint? {
         guard endpoint.host == program.host, let own = first?.endpoint, own.security == .tls else {
             return nil
@@ -167,7 +169,7 @@ final class ProgramDialer {
         return own
     }
 
-    /// Whether the URL itself leads to this machine or a private network.
+    /// True if the URL itself leads to this machine or a private network.
     private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
         if let address = first?.address { return Resolver.isPrivate(literal: address) }
         guard let host = program.host, try await originMayBePrivate() else { return false }
@@ -185,7 +187,7 @@ final class ProgramDialer {
 
     // MARK: After a redirect
 
-    /// A redirect is what a server says, or the program: from the internet it leads to no private
+    /// A redirect is sent by a server, or the program: from the internet it leads to no private
     /// address.
     private func resolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
         var resolver = hop.fetcher.options.resolver
@@ -193,7 +195,7 @@ final class ProgramDialer {
         return resolver
     }
 
-    /// Whether what was asked for leads to a private address, if a redirect has led here.
+    /// True if the first URL leads to a private address, or no redirect has led here.
     private func originMayBePrivate() async throws(FetchError) -> Bool {
         guard let origin = hop.origin else { return true }
         guard let host = origin.host,
@@ -212,7 +214,8 @@ final class ProgramDialer {
         }
     }
 
-    /// By the rules of the manifest: TLS that a program asks for has no scheme to say them.
+    /// The trust store by the rules of the manifest: TLS that a program asks for has no scheme of
+    /// its own.
     private func store(_ program: ProgramRequest) -> TrustStore? {
         guard program.asksAuthorities else { return nil }
         var scheme = hop.scheme
@@ -220,7 +223,7 @@ final class ProgramDialer {
         return hop.fetcher.options.trustStore.applied(to: scheme)
     }
 
-    /// STARTTLS: over the connection that is there.
+    /// STARTTLS: TLS over a connection that is open.
     private func secure(
         _ program: ProgramRequest, _ number: Int, _ channel: any Carrier
     ) async throws(FetchError) -> ProgramNetwork.Opened {
@@ -260,7 +263,7 @@ final class ProgramDialer {
 }
 
 extension ProgramRequest {
-    /// Where its URL leads; `nil` where it needs no server.
+    /// The server of its URL; `nil` if it needs none.
     fileprivate var endpoint: Endpoint? {
         switch transport {
         case .none: nil
@@ -270,8 +273,8 @@ extension ProgramRequest {
 }
 
 extension Fetcher.Options {
-    /// A program that opens a URL shows no identity of the user, and goes by no other way than that
-    /// of the URL.
+    /// A program that opens a URL shows no identity of the user, and takes only the URL's own
+    /// route.
     fileprivate mutating func leaveOutWhatIsForTheUser() {
         identities = Identities()
         (http.unixSocket, http.connectTo) = (nil, [])

@@ -2,8 +2,8 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// A fetch of what a program has opened by its URL: a task beside that of the exchange, which
-/// carries the body to the program.
+/// A fetch of a URL that a program has opened: a task next to the exchange's, which carries the
+/// body to the program.
 //
 // @unchecked: all of it is on the loop of the exchange.
 final class ProgramFetch: @unchecked Sendable {
@@ -11,12 +11,10 @@ final class ProgramFetch: @unchecked Sendable {
     private let hop: Hop
     private let log: FetchLog
     private var task: Task<Void, Never>?
-    /// What came of it, as soon as that is known, and who waits for it.
+    /// The reply, once it is known, and the task that waits for it.
     private var known: Result<ProgramNetwork.Fetched, FetchError>?
     private var waiting: CheckedContinuation<Void, Never>?
 
-    /// Begins it.
-    ///
     /// - Parameter hop: The exchange of the program.
     init(_ fetcher: Fetcher, _ request: Request, for hop: Hop) throws(FetchError) {
         body = try FetchedBody(on: hop.loop)
@@ -41,7 +39,7 @@ final class ProgramFetch: @unchecked Sendable {
         case .head(let head) where head.replyClass == .success:
             tell(.success(.init(log.uri, head, .success(body))))
         case .body(let bytes) where known != nil: try await body.put(bytes)
-        // While the exchange waits for the reply it emits nothing, and afterwards it does alone.
+        // The exchange emits nothing while it waits for the reply; afterwards it alone does.
         case .sent(let bytes, let method) where known == nil:
             try await hop.emit(.sent(SecretMask(hop.secrets).masked(bytes), method: method))
         case .connecting where known == nil, .note where known == nil: try await hop.emit(event)
@@ -71,7 +69,7 @@ final class ProgramFetch: @unchecked Sendable {
         waiting.take()?.resume()
     }
 
-    /// Returns when the head is there, or a reply that has no use for the program.
+    /// Returns at the head of the reply, or at a failure without one.
     func reply() async throws(FetchError) -> ProgramNetwork.Fetched {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
@@ -84,9 +82,9 @@ final class ProgramFetch: @unchecked Sendable {
         return try known.get()
     }
 
-    /// Ends it if it is still under way.
+    /// Cancels the fetch if it is still under way.
     ///
-    /// - Returns: What it has moved.
+    /// - Returns: The bytes it has moved.
     func end() async -> Ending.Traffic {
         task?.cancel()
         await task?.value
@@ -95,7 +93,7 @@ final class ProgramFetch: @unchecked Sendable {
 }
 
 extension Network {
-    /// The same, but that a reply leads its plugin to no other server.
+    /// A copy that refuses to connect to other servers than that in the request's URL.
     var withoutOthers: Network {
         let dialer = dialer
         return Network(way: way) { request, hop throws(FetchError) in

@@ -2,18 +2,18 @@
 package import SmallWebCore
 internal import SmallWebTransport
 
-/// What a fetch would do first, found out without a connection: its plugin ran, and whatever it
-/// wrote was kept instead of sent.
+/// The first exchange of a fetch, tried without a connection: its plugin ran, and the bytes it
+/// wrote were kept instead of sent.
 package struct Rehearsal: Sendable {
-    /// Where it would connect; `nil` when it needs no server.
+    /// The server it would connect to; `nil` when it needs none.
     package fileprivate(set) var endpoint: Endpoint?
-    /// Which way it would go, and why; `nil` when it needs no server.
+    /// The route it would take, and the reason; `nil` when it needs no server.
     package fileprivate(set) var way: ProxySettings.Choice?
-    /// What it writes before it waits for a reply, without secrets: at most the first 64 KiB.
+    /// Bytes written before it waits for a reply, without secrets: at most the first 64 KiB.
     package fileprivate(set) var request: [UInt8] = []
-    /// How many bytes that are, secrets included.
+    /// The count of these bytes, secrets included.
     package fileprivate(set) var requestBytes = 0
-    /// The reply that needs no server: a link of a gopher menu to the web.
+    /// A reply that needs no server: a link of a gopher menu to the web.
     package fileprivate(set) var head: Head?
 
     fileprivate static let requestBytesMax = 65_536
@@ -24,12 +24,12 @@ extension Fetcher {
     ///
     /// Runs on the fetcher's loop, where the caller already is.
     ///
-    /// - Throws: What the plugin finds wrong with the request; `not-built-in` where libcurl alone
-    ///   knows what it would write.
+    /// - Throws: The plugin's error in the request; `not-built-in` where only libcurl knows the
+    ///   bytes that would be written.
     package func rehearse(_ request: Request) async throws(FetchError) -> Rehearsal {
         let stage = Stage()
         let fetcher = changed { options in
-            // No certificate is read for what is not sent.
+            // No certificate is read for a request that is not sent.
             options.identities = Identities()
             options.redirects.follows = false
             options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
@@ -63,12 +63,12 @@ extension Fetcher {
     }
 }
 
-/// What has been written so far.
+/// The bytes written so far.
 //
 // @unchecked: on the loop of one fetcher alone.
 private final class Stage: @unchecked Sendable {
     var rehearsal = Rehearsal()
-    /// Whether the plugin waits for a reply, which does not come.
+    /// True once the plugin waits for a reply, which does not come, or has written enough.
     var isOver = false
 
     func record(_ bytes: some Sequence<UInt8>) {
@@ -77,7 +77,7 @@ private final class Stage: @unchecked Sendable {
         rehearsal.request = Array(rehearsal.request.prefix(Rehearsal.requestBytesMax))
     }
 
-    /// Ends the plugin's part. It says the same as a cancelled fetch, which no plugin survives.
+    /// Ends the plugin's part with the error of a cancelled fetch, which no plugin survives.
     func end() -> FetchError {
         isOver = true
         return .cancelled
@@ -103,12 +103,12 @@ private struct RehearsalDialer: ProgramHost {
     func programRunner() -> any ProgramRunner { RehearsalRunner(stage: stage, hop: hop) }
 }
 
-/// Runs a program for what it writes before it waits for a reply.
+/// Runs a program until it waits for a reply.
 private struct RehearsalRunner: ProgramRunner {
     let stage: Stage
     let hop: Hop
 
-    /// How long it may take to write it.
+    /// Seconds it may take to write.
     private static let patienceSeconds = 0.5
 
     func run(
@@ -131,7 +131,7 @@ private struct RehearsalRunner: ProgramRunner {
         do throws(FetchError) {
             return try await exchange.run(program, isAnswered: isAnswered, onOutput: onOutput)
         } catch  where error.outcome == .timeout && stage.rehearsal.endpoint != nil {
-            // It may write only when the server has spoken.
+            // It may be waiting for the server to speak first.
             throw stage.end()
         }
     }

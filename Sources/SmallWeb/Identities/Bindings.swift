@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// The text of the file `bindings`, lines of `NAME URL`: which identity is for which place. Lines
-/// that are not changed stay as they are, byte by byte. Pure: bytes in, bytes out.
+/// The text of the file `bindings`, lines of `NAME URL`: the identity for each place. Unchanged
+/// lines stay as they are, byte by byte. Pure: bytes in, bytes out.
 package struct Bindings: Sendable, Equatable {
     private struct Line: Sendable, Hashable {
         let bytes: ArraySlice<UInt8>
-        /// `nil` for a comment, and for what cannot be read.
+        /// `nil` for a comment, and for a line that cannot be read.
         let binding: Binding?
     }
 
@@ -20,7 +20,7 @@ package struct Bindings: Sendable, Equatable {
 
     package static func == (left: Bindings, right: Bindings) -> Bool { left.lines == right.lines }
 
-    /// Whether it can be an identity's name, and with that a file's.
+    /// True if it can be the name of an identity, and so of a file.
     package static func isName(_ text: String) -> Bool {
         !text.isEmpty && !text.hasPrefix(".")
             && text.utf8.allSatisfy {
@@ -28,7 +28,7 @@ package struct Bindings: Sendable, Equatable {
             }
     }
 
-    /// The name that is nearest to `text` and free.
+    /// The free name that is nearest to `text`.
     package static func freeName(_ text: String, taken: [String]) -> String {
         let bytes = text.utf8.map { byte in
             isName("a" + String(UnicodeScalar(byte))) ? byte : UInt8(ascii: "-")
@@ -40,7 +40,6 @@ package struct Bindings: Sendable, Equatable {
         return (2...).lazy.map { "\(base)-\($0)" }.first { !taken.contains($0) } ?? base
     }
 
-    /// - Parameter registry: Says which schemes have identities.
     package init(parsing bytes: [UInt8], registry: Registry) {
         self.registry = registry
         var bytes = bytes[...]
@@ -69,7 +68,7 @@ package struct Bindings: Sendable, Equatable {
         lines.compactMap { $0.binding?.name == name ? $0.binding?.scope : nil }
     }
 
-    /// The identity of the narrowest place that has `uri` in it.
+    /// The identity of the narrowest place that contains `uri`.
     package func name(for uri: URI) -> String? {
         var best: (name: String, length: Int)?
         for case let binding? in lines.map(\.binding)

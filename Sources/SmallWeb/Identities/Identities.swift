@@ -2,15 +2,16 @@
 public import SmallWebCore
 public import SmallWebTransport
 
-/// Which client certificate goes to which URL.
+/// The client certificates to show, by URL.
 public struct Identities: Sendable {
-    /// Where an identity may be shown: a host and port, and a path with everything below it.
+    /// The URLs that an identity may be shown to: a host and port, and a path with everything below
+    /// it.
     package struct Scope: Sendable, Hashable, CustomStringConvertible {
         let place: Place
         /// Without slashes at its end; empty for the whole host.
         package let path: String
 
-        /// - Throws: `bad-url` for a URL to which no client certificate can be shown.
+        /// - Throws: `bad-url` for a URL whose scheme has no client certificates.
         package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try URI(parsing: url).withASCIIHost().removingDotSegments()
             guard let place = Place(uri, registry) else {
@@ -35,7 +36,7 @@ public struct Identities: Sendable {
             return path.isEmpty || other == path || other.hasPrefix(path + "/")
         }
 
-        /// Whether a server that decodes a path before it resolves its dots ends up elsewhere: a
+        /// True if a server that decodes a path before it resolves its dots ends up elsewhere: a
         /// neighbour on the same host could have others call by such a link.
         private static func mayLeadElsewhere(_ path: String) -> Bool {
             guard path.utf8.contains(UInt8(ascii: "%")) else { return false }
@@ -51,9 +52,8 @@ public struct Identities: Sendable {
         }
     }
 
-    /// A server that an identity may be for.
     struct Place: Sendable, Hashable {
-        /// Of schemes with the same servers, the one that the others name.
+        /// Name of the scheme; schemes with the same servers share one.
         let scheme: String
         let endpoint: Endpoint
 
@@ -72,10 +72,9 @@ public struct Identities: Sendable {
     /// The identity bound to a URI, loaded when it is needed.
     public var bound: (@Sendable (URI) throws(FetchError) -> ClientIdentity?)?
 
-    /// None at all.
+    /// No identities.
     public init() {}
 
-    /// Which schemes have identities, for people.
     package static func hint(_ registry: Registry) -> String {
         let names = registry.schemes.filter { $0.identityScheme != nil }.map(\.name)
         return "identities are for \(names.joined(separator: ", "))"

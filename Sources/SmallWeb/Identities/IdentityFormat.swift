@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 
-/// An identity of another client: where its files are, and which URLs it is for.
+/// An identity of another client: its files and URLs.
 package struct ForeignIdentity: Sendable, Hashable {
-    /// As that client calls it; not yet safe to use.
+    /// Its name in that client; not yet safe to use.
     package let name: String
     package let certificate: String
     /// `nil` when it is in the same file.
@@ -18,14 +18,14 @@ package struct ForeignIdentity: Sendable, Hashable {
     }
 }
 
-/// How other clients keep client certificates. Pure where a text says it: names of files come out.
+/// Formats of other clients' client certificates. Pure: their text is parsed for names of files.
 package enum IdentityFormat: String, Sendable, CaseIterable {
     case amfora, astro, lagrange, offpunk, telescope
     case av98 = "av-98"
 
-    /// What the client's own text names: none for clients whose directories are all there is.
+    /// The identities in the client's own text; none for clients that have only directories.
     ///
-    /// - Parameter directory: Where its files are.
+    /// - Parameter directory: The directory of its files.
     package func identities(inText text: String, directory: String) -> [ForeignIdentity] {
         switch self {
         case .telescope: Self.telescope(text, directory)

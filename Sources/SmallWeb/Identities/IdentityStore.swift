@@ -9,7 +9,7 @@ package struct IdentityStore: Sendable {
     package let directory: String
     private let registry: Registry
 
-    /// - Parameter registry: Knows which schemes have identities.
+    /// - Parameter registry: Knows the schemes with identities.
     /// - Throws: `usage` when there is neither a variable nor a home directory to find it by.
     package init(_ registry: Registry) throws(FetchError) {
         guard let directory = UserFiles.identities else {
@@ -24,7 +24,6 @@ package struct IdentityStore: Sendable {
         self.registry = registry
     }
 
-    /// What `identity list` says of one of them.
     package struct Entry {
         package let name: String
         package let scopes: [String]
@@ -33,7 +32,7 @@ package struct IdentityStore: Sendable {
         package let certificate: Connection.Certificate?
     }
 
-    /// - Throws: `usage` for what could be a path.
+    /// - Throws: `usage` for a name that could be a path.
     package func path(_ name: String) throws(FetchError) -> String {
         guard Bindings.isName(name) else {
             throw usageError("\"\(name)\" is not a name: letters, digits, - _ . @")
@@ -66,7 +65,7 @@ package struct IdentityStore: Sendable {
             certificate: try? ClientIdentity.certificateFacts(pem))
     }
 
-    /// Never over an identity that exists: with its key an account would be lost.
+    /// Never replaces an identity that exists: with its key an account would be lost.
     package func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
         let path = try path(name)
         let part = "\(directory)/.\(name).\(getpid()).part"
@@ -90,9 +89,9 @@ package struct IdentityStore: Sendable {
         }
     }
 
-    /// A new one, with a key of its own.
+    /// Makes an identity with a key of its own.
     ///
-    /// - Throws: `usage` for what is not a name, `write`, also for a name that is taken.
+    /// - Throws: `usage` for an invalid name, `write`, also for a name that is taken.
     package func make(_ name: String, _ type: ClientIdentity.KeyType) throws(FetchError) {
         _ = try path(name)
         try add(name, try ClientIdentity.make(name: name, type: type, now: UTCDate.now))
@@ -101,7 +100,7 @@ package struct IdentityStore: Sendable {
     package func remove(_ name: String) throws(FetchError) {
         let path = try path(name)
         _ = try pem(name)
-        // First what refers to it: a binding without its identity would stop fetches.
+        // Its bindings first: a binding without its identity would stop fetches.
         try change { $0.remove(name, scope: nil) }
         guard unlink(path) == 0 else {
             let error = SystemError(number: errno)
@@ -129,7 +128,7 @@ package struct IdentityStore: Sendable {
 }
 
 extension IdentityStore {
-    /// Those that are bound to a URI, by the bindings as they are then. Each is read once.
+    /// The identities bound to URIs, by the bindings at that moment. Each is read once.
     func identities(_ password: @escaping @Sendable (_ name: String) -> [UInt8]?) -> Identities {
         let loaded = LoadedIdentities()
         var identities = Identities()
@@ -148,13 +147,13 @@ extension IdentityStore {
 }
 
 extension Identities {
-    /// The user's own, which the command line shares: a URL gets the one that is bound to it.
-    /// Files are read when a URL needs them.
+    /// The user's own identities, which the command line shares: a URL gets the one that is bound
+    /// to it. Files are read when a URL needs them.
     ///
     /// - Parameters:
-    ///   - registry: Knows which schemes have identities.
-    ///   - password: That of an encrypted key, by the identity's name; `nil` when there is none to
-    ///     be had, and the fetch ends as `identity-unusable`.
+    ///   - registry: Knows the schemes with identities.
+    ///   - password: Returns the password of an encrypted key, by the identity's name; `nil` when
+    ///     there is none, and the fetch ends as `identity-unusable`.
     /// - Throws: `usage` when there is no home directory to find them by.
     public static func ofUser(
         _ registry: Registry = .builtIn,
@@ -164,7 +163,6 @@ extension Identities {
     }
 }
 
-/// Identities that were read.
 package final class LoadedIdentities: Sendable {
     private let identities = Locked<[String: ClientIdentity]>([:])
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 
-/// Text in a declared charset to UTF-8, for a terminal. Owns an iconv descriptor.
+/// Converts text from a declared charset to UTF-8, for a terminal. Owns an iconv descriptor.
 package final class CharsetConverter {
     private let descriptor: iconv_t
     private var carry: [CChar] = []
-    /// Whether something was invalid.
+    /// True if a byte was invalid.
     private var hasReplaced = false
 
     /// `nil` when the charset is UTF-8 already or unknown to the system.
@@ -19,7 +19,7 @@ package final class CharsetConverter {
 
     deinit { iconv_close(descriptor) }
 
-    /// Converts what is complete and keeps the rest; what is invalid becomes U+FFFD.
+    /// Converts complete characters and keeps the rest; invalid bytes become U+FFFD.
     package func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         var input = carry + bytes.map { CChar(bitPattern: $0) }
         var output: [UInt8] = []
@@ -53,8 +53,8 @@ package final class CharsetConverter {
         return output
     }
 
-    /// What is left when nothing more comes: a character that waited for an accent to follow it, as
-    /// in windows-1258. One that is cut off becomes U+FFFD.
+    /// The rest of the text: a character that waited for an accent to follow it, as in
+    /// windows-1258. One that is cut off becomes U+FFFD.
     package func finish() -> [UInt8] {
         var piece = [CChar](repeating: 0, count: 64)
         let written = piece.withUnsafeMutableBufferPointer { room in

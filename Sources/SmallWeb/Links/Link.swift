@@ -4,24 +4,24 @@ package import SmallWebFormats
 
 /// A link of a page, or a line of a menu that leads nowhere.
 public struct Link: Sendable {
-    /// What it leads to, as far as its URL or its menu says.
+    /// The kind of its target, as far as its URL or its menu tells.
     public let kind: Item.Kind
     /// Absolute; `nil` when it leads nowhere, or its target cannot be a URL.
     package let uri: URI?
     /// The target as written.
     package let raw: [UInt8]
-    /// For people, as it came.
+    /// The label, unchanged.
     package let text: [UInt8]
-    /// In the page, from 1.
+    /// Line number in the page, from 1.
     package let line: Int
-    /// What the page's protocol alone knows of it.
+    /// Facts about the link that only the page's protocol has.
     package var facts = Facts()
 
     /// Absolute, with an ASCII host; empty for a line that leads nowhere, which ``Page/links``
     /// leaves out.
     public var url: String { uri?.description ?? "" }
 
-    /// For people; may be empty, and may hold control characters.
+    /// The label; may be empty, and may hold control characters.
     public var label: String { String(decoding: text, as: UTF8.self) }
 
     /// A link or prompt of gemtext. A prompt whose target takes no data is a link like any other.
@@ -48,7 +48,7 @@ public struct Link: Sendable {
         facts = item.facts
     }
 
-    /// Whether it is meant to lead somewhere.
+    /// False for the information and error lines of a menu.
     package var isLink: Bool { kind != .info && kind != .error }
 
     private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
@@ -59,7 +59,8 @@ public struct Link: Sendable {
         return uri.whereItLeads
     }
 
-    /// What a gemtext link leads to, by a scheme that is not ours, or else by the end of the name.
+    /// The kind of a gemtext link's target: by a scheme without a plugin, or else by the end of the
+    /// name.
     private static func kind(of uri: URI?, _ registry: Registry) -> Item.Kind {
         guard let uri else { return .link }
         if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }
@@ -83,7 +84,7 @@ public struct Link: Sendable {
 }
 
 extension GemtextReader {
-    /// A reader of what the scheme of `page` understands as gemtext.
+    /// A reader of gemtext, with prompt lines if the scheme of `page` has them.
     package init(of page: URI, _ registry: Registry) {
         self.init(readsPrompts: registry[page.scheme]?.scheme.hasPromptLines ?? false)
     }
@@ -101,8 +102,8 @@ extension URI {
     }
 }
 
-/// Finds the links of one page while it arrives: in gemtext, and among the lines of whatever its
-/// plugin gives the lines of.
+/// Finds the links of one page while it arrives: in gemtext, and among the menu lines that its
+/// plugin emits as items.
 package struct LinkReader {
     private var gemtext: GemtextReader?
     private let charset: CharsetConverter?
@@ -134,7 +135,7 @@ package struct LinkReader {
         return Link(item, base: base, line: itemsCount, registry: registry)
     }
 
-    /// The last line's, when no line feed ended it.
+    /// The link in a last line without a line feed.
     package mutating func finish() -> Link? {
         if let charset { _ = gemtext?.add(charset.finish()[...]) }
         return gemtext?.finish().flatMap(link)

@@ -2,65 +2,62 @@
 package import SmallWebCore
 internal import SmallWebTransport
 
-/// A run over any number of requests: takes them from its source as there is room, starts them when
-/// their hosts allow it, tries again what may pass, and has them delivered, in their order if that
-/// is wanted.
+/// A run over any number of requests: takes them from its source while there is room, starts them
+/// when their hosts allow it, retries failures that may pass, and delivers the results, in the
+/// order of the requests if the policy says so.
 //
 // @unchecked: lives on the event loop of the run alone; its tasks are pinned there, or to the loops
 // of their fetchers.
 package final class Engine: @unchecked Sendable {
-    /// How long more input may be silent, and all in all, once nothing of it is fetched any more.
+    /// Seconds to wait for input after the deadline: for each silence, and in total.
     private static let silenceSecondsMax = 1.0
     private static let lateSecondsMax = 10.0
-    /// Most requests that have been taken and not been started.
+    /// Limit of requests taken but not started.
     private static let waitingMax = 1024
 
     private let source: any Source
     private let policy: RunPolicy
     private let loop: EventLoop
     private let loops: FetchLoops
-    /// Whether the process is to end.
     private let isInterrupted: () -> Bool
     private var isAtEnd = false
     private var isAwaitingInput = false
     private var isAwaitingIdle = false
-    /// Whether the source is asked once more, and then has ended if it has nothing.
+    /// True if the source has ended, should it have nothing at the next call.
     private var isLast = false
-    /// Whether the run ends before its requests: it was cancelled, or has failed.
+    /// True once the run ends early: it was cancelled, or has failed.
     package private(set) var isStopping = false
-    /// When no request starts any more.
+    /// No request starts after this time.
     private let deadline: Instant
-    /// When input that has nothing to read, after the deadline, counts as ended.
+    /// Set after the deadline: input that is silent until then counts as ended.
     private var inputEnd: Instant?
     private let waiting: StartQueue<Job>
-    /// Those with a key that are not done.
+    /// Jobs with a key that are not done.
     private var keyed: [String: [Job]] = [:]
     private let reports: Reports
     private var active = 0
-    /// Workers without an attempt.
     private var idle: [Worker] = []
-    /// The soonest moment that a task waits for.
+    /// The soonest moment that a task sleeps until.
     private var alarm = Instant.never
-    /// Read so far.
     private var taken = 0
-    /// From ``next`` on, what is done and waits for those before it.
+    /// From ``next`` on: finished requests wait for those before them.
     private var finished: ArraySlice<Finished> = []
     private enum Finished {
         case no
-        /// `nil` for what was done already.
+        /// `nil` for a request that was done already.
         case yes(Job?)
     }
-    /// The first that has not been delivered.
+    /// Index of the first request not delivered.
     private var next = 0
     package private(set) var tally = Tally()
-    /// Why the run cannot go on, or why its source has failed.
+    /// The error that ended the run, or failed its source.
     package private(set) var failure: FetchError?
-    /// Until an output could not be delivered: those behind it would fail, too.
+    /// False after a failed delivery: later ones would fail, too.
     private var canDeliver = true
     private var sourceFailure: FetchError?
 
     /// - Parameters:
-    ///   - fetcher: Of requests of which nothing in particular is said; the run is on its loop.
+    ///   - fetcher: For requests without settings of their own; the run is on its loop.
     ///   - isInterrupted: Asked before each start.
     package init(
         _ source: any Source, _ policy: RunPolicy, _ fetcher: Fetcher,
@@ -80,15 +77,14 @@ package final class Engine: @unchecked Sendable {
                 pauseSecondsMax: policy.retry.totalSeconds ?? policy.pauseSecondsMax))
     }
 
-    /// Requests that are done, those of them that have failed, and how many there are, once that is
-    /// known.
+    /// Requests that are done, the failed ones among them, and the total, once that is known.
     package var progress: (done: Int, failed: Int, total: Int?) {
         (tally.requests + tally.skipped, tally.requests - tally.ok, isAtEnd ? taken : nil)
     }
 
-    /// Returns when every request of the source has been delivered; ``tally`` and ``failure`` say
-    /// what came of it. On the loop of the run. Cancelling its task ends the fetches, and what was
-    /// asked for is concluded as cancelled.
+    /// Returns when every request of the source has been delivered; ``tally`` and ``failure`` have
+    /// the result. On the loop of the run. Cancelling its task ends the fetches, and the requests
+    /// left are concluded as cancelled.
     package func run() async {
         await withDiscardingTaskGroup { group in
             while true {
@@ -122,11 +118,11 @@ package final class Engine: @unchecked Sendable {
 
     private var isIdle: Bool { waiting.isEmpty && active == 0 }
 
-    /// Takes what there is room for and starts what may start.
+    /// Takes requests while there is room and starts those that are due.
     private func advance(_ group: inout DiscardingTaskGroup) async {
         var count = 0
         while !isStopping {
-            // It may have come before anything watched for it.
+            // The interrupt may have come before anything watched for it.
             if isInterrupted() { return stop() }
             if isLate { await postpone() } else { await startDue(&group) }
             guard hasRoom, !isAtEnd else { break }
@@ -137,7 +133,7 @@ package final class Engine: @unchecked Sendable {
                 number(job)
                 if let key = job.key { keyed[key, default: []].append(job) }
                 if let place = job.place { job.fetcher = loops.spread(job.fetcher, place) }
-                // What needs no server waits for none: each is a host of its own.
+                // A request without a server waits for no other: each is a host of its own.
                 let isAlone = job.place == nil && job.problem == nil
                 waiting.add(job, host: isAlone ? "#\(job.turn)" : job.place, now: .now)
             case .cancel(let key):
@@ -156,13 +152,13 @@ package final class Engine: @unchecked Sendable {
             }
             isLast = false
             count += 1
-            // Bad lines need no waiting, so nothing else would let the loop look at its sockets.
+            // Bad lines need no waiting, so nothing else would let the loop poll its sockets.
             if count % 256 == 0 { await loop.sleep(until: .now) }
             if Task.isCancelled || failure != nil { stop() }
         }
     }
 
-    /// Results that are held back are bounded, and so are jobs that wait.
+    /// Bounds the results that are held back, and the jobs that wait.
     private var hasRoom: Bool {
         waiting.count < Self.waitingMax && (!policy.keepsOrder || taken < next + policy.heldMax)
     }
@@ -172,13 +168,13 @@ package final class Engine: @unchecked Sendable {
         taken += 1
     }
 
-    /// There is nothing to take now: the run ends where it is too late for more, or where its
-    /// source needs no more.
+    /// Called when there is nothing to take: ends the run after the deadline, or if its source
+    /// needs no more.
     private func awaitMore(_ group: inout DiscardingTaskGroup) {
         let now = Instant.now
         if isLate {
             if inputEnd ?? .never <= now { isAtEnd = true }
-            // A program that is still writing would be ended by SIGPIPE.
+            // Ending at once would kill a program that is still writing by SIGPIPE.
             inputEnd =
                 inputEnd
                 ?? min(
@@ -211,7 +207,7 @@ package final class Engine: @unchecked Sendable {
 
     private var isLate: Bool { deadline < .never && deadline <= .now }
 
-    /// Answers what has not been started when the deadline passes.
+    /// Concludes the requests that have not been started when the deadline passes.
     private func postpone() async {
         guard !waiting.isEmpty else { return }
         for job in waiting.removeAll() { await complete(job, .failed(job.problem ?? .postponed)) }
@@ -258,7 +254,6 @@ package final class Engine: @unchecked Sendable {
         }
     }
 
-    /// The next attempt; `nil` when there is none.
     private func retry(_ entry: StartQueue<Job>.Entry, _ result: Attempt) -> Retry? {
         let job = entry.item
         let mayHelp = policy.retry.repeatsData ? result.outcome.isRetryable : result.isRetryable
@@ -296,7 +291,7 @@ package final class Engine: @unchecked Sendable {
         await deliver(job.turn, job)
     }
 
-    /// Delivers what is done, if its turn has come.
+    /// Delivers finished requests whose turn has come.
     private func deliver(_ turn: Int, _ job: Job?) async {
         guard policy.keepsOrder else {
             next += 1
@@ -306,7 +301,7 @@ package final class Engine: @unchecked Sendable {
         if missing > 0 { finished += repeatElement(.no, count: missing) }
         finished[finished.startIndex + turn - next] = .yes(job)
         while case .yes(let job)? = finished.first {
-            // The slice's memory would keep it.
+            // The slice's memory would keep the job.
             finished[finished.startIndex] = .no
             finished.removeFirst()
             next += 1
@@ -331,7 +326,7 @@ package final class Engine: @unchecked Sendable {
         loops.interrupt()
     }
 
-    /// Answers what has been asked and not been tried.
+    /// Concludes the requests that were not tried as cancelled.
     private func abandon() async {
         let rest = source.rest()
         for job in rest { number(job) }

@@ -3,16 +3,15 @@ internal import SmallWebCore
 internal import SmallWebTransport
 
 /// The event loops that fetch the requests of a run: its own, and threads with others, which start
-/// when they are needed first. Lives on the run's own.
+/// on first use. Lives on the run's own loop.
 final class FetchLoops {
-    /// Of requests of which nothing in particular is said.
+    /// For requests without settings of their own.
     private let common: Fetcher
     /// Each with ``common`` on its loop.
     private var threads: [(loop: LoopThread, fetcher: Fetcher)] = []
-    /// How many are still to be made.
+    /// Threads still to be started.
     private var missing: Int
-    /// The place that the run's own loop fetches from, among others: a run over one host needs no
-    /// thread.
+    /// The place that the run's own loop serves, among others: a run over one host needs no thread.
     private var home: String?
     private let hasHome: Bool
 
@@ -23,7 +22,7 @@ final class FetchLoops {
         hasHome = policy.loops == nil
     }
 
-    /// `fetcher`, on the loop that has this place.
+    /// `fetcher`, moved to the event loop that serves `place`.
     func spread(_ fetcher: Fetcher, _ place: String) -> Fetcher {
         if hasHome {
             home = home ?? place
@@ -31,7 +30,7 @@ final class FetchLoops {
         }
         if missing > 0 { startThreads() }
         guard !threads.isEmpty else { return fetcher }
-        // FNV-1a: any would do that spreads names that differ in one byte.
+        // FNV-1a: any hash would do that spreads names that differ in one byte.
         let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
             ($0 ^ UInt64($1)) &* 0x100_0000_01B3
         }
@@ -39,7 +38,7 @@ final class FetchLoops {
         return fetcher === common ? there.fetcher : fetcher.moved(to: there.loop.loop)
     }
 
-    /// With fewer than were wanted the run takes longer, and with none its own loop fetches.
+    /// With fewer threads than wanted the run takes longer; with none its own loop fetches.
     private func startThreads() {
         while missing > 0, let thread = try? LoopThread() {
             threads.append((thread, common.moved(to: thread.loop)))
@@ -48,9 +47,9 @@ final class FetchLoops {
         missing = 0
     }
 
-    /// Makes what blocks a loop return, to see that it shall stop.
+    /// Makes blocking calls on the loops return, to see that they shall stop.
     func interrupt() { for thread in threads { thread.loop.interrupt() } }
 
-    /// No request is under way any more.
+    /// Called when no request is under way any more.
     func end() { for thread in threads { thread.loop.end() } }
 }

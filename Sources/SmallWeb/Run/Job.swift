@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// What came of one attempt.
 package enum Attempt: Sendable {
     case ended(Ending)
     case failed(FetchError)
@@ -17,7 +16,7 @@ package enum Attempt: Sendable {
 }
 
 extension Attempt {
-    /// Whether another one may go better, and sends no data a second time.
+    /// True if another attempt may succeed, and sends no data a second time.
     var isRetryable: Bool {
         switch self {
         case .ended(let ending): ending.outcome.isRetryable && !ending.hasSentData
@@ -31,28 +30,27 @@ extension Attempt {
 // @unchecked: an attempt has it for itself, on the loop of its fetcher; before and after, it lives
 // on the loop of the run.
 package final class Job: @unchecked Sendable {
-    /// Its position among all requests, other workers' included.
+    /// Index among all requests, those for other workers included.
     package let n: Int
-    /// By which it can be cancelled alone, and perhaps others; `nil` when it cannot.
+    /// Cancels this job, and others with the same key; `nil` if it cannot be cancelled alone.
     let key: String?
-    /// `host:port`; `nil` where there is nothing to wait for.
+    /// `host:port`; `nil` if there is no host to wait for.
     package let place: String?
-    /// Why it cannot be tried at all.
+    /// The reason that it cannot be tried at all.
     package let problem: FetchError?
-    /// Whether it stands for a list that cannot be read: what else was asked for is not known.
+    /// True if it stands for a list that cannot be read, whose requests are unknown.
     let isUnreadList: Bool
     package internal(set) var fetcher: Fetcher
     package let output: any Output
-    /// Those that have begun.
     package private(set) var attempts = 0
     private let arrived = Instant.now
-    /// When the first attempt began.
+    /// Start of the first attempt.
     private(set) var started: Instant?
-    /// Whether it has an attempt that has not been reported.
+    /// True while an attempt has not been reported.
     var isUnderWay = false
-    /// The attempt that can be cancelled, and whether it was.
+    /// The attempt that can be cancelled; `nil` without a key.
     private let cancelling: Locked<(task: Task<Attempt, Never>?, isCancelled: Bool)>?
-    /// Its position among those of this worker.
+    /// Index among the requests of this worker.
     var turn = 0
 
     package init(
@@ -65,10 +63,10 @@ package final class Job: @unchecked Sendable {
         (self.isUnreadList, self.fetcher, self.output) = (isUnreadList, fetcher, output)
     }
 
-    /// How long it has waited for its first attempt.
+    /// Seconds that it has waited for its first attempt.
     package var queueSeconds: Double { (started ?? .now).seconds(since: arrived) }
 
-    /// Whether it was cancelled alone.
+    /// True if it was cancelled by its key.
     package var isCancelled: Bool { cancelling?.withLock { $0.isCancelled } ?? false }
 
     /// Ends it, whether it is under way or not. From any thread.
@@ -79,10 +77,10 @@ package final class Job: @unchecked Sendable {
         }
     }
 
-    /// The same as ``attempt()``, for a job with a key.
+    /// Like ``attempt()``, for a job with a key.
     //
-    // A task of its own: that of the worker has other jobs, too. It has the loop and ends with the
-    // worker's all the same.
+    // A task of its own, since the worker's has other jobs, too. It runs on the fetcher's loop and
+    // is cancelled with the worker's.
     func cancellableAttempt() async -> Attempt {
         let task = Task(executorPreference: fetcher.loop) { await self.attempt() }
         cancelling?.withLock { state in
@@ -97,7 +95,7 @@ package final class Job: @unchecked Sendable {
         }
     }
 
-    /// Fetches, and gives the events to the output. On the loop of the fetcher.
+    /// Fetches, and passes the events to the output. On the loop of the fetcher.
     func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
@@ -137,9 +135,8 @@ package final class Job: @unchecked Sendable {
     }
 }
 
-/// What an attempt does next.
 package enum Step {
-    /// The log knows of each event before the output gets it.
+    /// The log gets each event before the output.
     case fetch(Request, FetchLog)
     case end(Ending)
 }

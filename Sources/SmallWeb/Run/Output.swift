@@ -1,43 +1,43 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// What becomes of one request of a run, over all of its attempts.
+/// Takes the events and results of one request of a run, over all of its attempts.
 ///
 /// ``begin(_:)`` to ``fail(_:)`` are called within an attempt, on the loop of its fetcher, the rest
 /// before and after it on the loop of the run.
 package protocol Output: AnyObject {
-    /// An attempt begins: nothing of an earlier one may be left.
+    /// Begins an attempt: nothing of an earlier one may be left.
     ///
-    /// - Returns: What is asked for, or how it ends when nothing needs to be fetched.
+    /// - Returns: The request to fetch, or the ending if nothing needs to be fetched.
     func begin(_ job: Job) throws(FetchError) -> Step
 
-    /// What holds the body to a number of bytes a second, if anything does.
+    /// Limits the body to a number of bytes a second; `nil` for no limit.
     var pace: Pace? { get }
 
     func take(_ event: Event) throws(FetchError)
 
-    /// There was a reply, and all of it has been taken.
+    /// Called when there was a reply, and all of it has been taken.
     func finish(_ ending: Ending) throws(FetchError)
 
-    /// What follows a reply: another request where it asks for input that there is.
+    /// The step after a reply: another request if it asks for input that there is.
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step
 
-    /// There was no reply, or it could not be taken.
+    /// Called when there was no reply, or it could not be taken.
     func fail(_ error: FetchError)
 
-    /// Whether another attempt finds the place as it was before this one.
+    /// True if another attempt finds the destination as it was before this one.
     var canBeRepeated: Bool { get }
 
-    /// There will be another attempt after `result`.
+    /// Called when another attempt follows `result`.
     func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError)
 
-    /// No attempt follows.
+    /// Called when no attempt follows.
     ///
-    /// - Returns: What the run makes of `result`.
-    /// - Throws: `write` when what there is to say of it cannot be written: that ends the run.
+    /// - Returns: The outcome that the run counts for `result`.
+    /// - Throws: `write` when the report of it cannot be written: that ends the run.
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome
 
-    /// Its turn has come, after ``conclude(_:_:)``; not called in a run that cannot go on.
+    /// Called in its turn, after ``conclude(_:_:)``, but not in a run that cannot go on.
     func deliver() async throws(FetchError)
 }
 
@@ -50,13 +50,13 @@ extension Output {
     package func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {}
 }
 
-/// What an ``Output`` is made of: one mode's way to fold the events of a fetch into what it puts
-/// out, as they come.
+/// A part of an ``Output``: one mode's way to fold the events of a fetch into its output, as they
+/// come.
 package protocol EventOutput {
-    /// The ``FetchLog`` of the fetch knows of the event already.
+    /// The ``FetchLog`` of the fetch has noted the event already.
     func take(_ event: Event) throws(FetchError)
 
-    /// There was a reply, and what came of it has been taken. May add remarks to the log.
+    /// Called when there was a reply, and it has been taken. May add remarks to the log.
     func finish(_ ending: Ending) throws(FetchError)
 }
 

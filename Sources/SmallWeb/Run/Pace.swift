@@ -2,22 +2,22 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// Holds a body to a number of bytes a second: while its consumer waits, nothing more is read.
+/// Limits a body to a number of bytes a second: while its consumer waits, nothing more is read.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 package final class Pace: @unchecked Sendable {
     private let bytesPerSecond: Int
     private let loop: EventLoop
-    /// Of the fetch.
+    /// Deadline of the fetch.
     private let end: Instant
     private let start = Instant.now
     private var bytes = 0
-    /// What is passed on at a time: an eighth of a second's.
+    /// Bytes passed on at a time: an eighth of a second's.
     package let pieceBytes: Int
 
     /// - Parameters:
     ///   - bytesPerSecond: At least 1.
-    ///   - totalSeconds: Of the fetch; 0 for no limit.
+    ///   - totalSeconds: Time limit of the fetch; 0 for none.
     package init(bytesPerSecond: Int, totalSeconds: Double, _ loop: EventLoop) {
         self.bytesPerSecond = bytesPerSecond
         pieceBytes = max(1, bytesPerSecond / 8)
@@ -25,7 +25,7 @@ package final class Pace: @unchecked Sendable {
         end = .after(seconds: totalSeconds)
     }
 
-    /// Returns when so many bytes more may have come.
+    /// Returns when `count` bytes more are due.
     ///
     /// - Throws: `timeout` when the time of the fetch is over before.
     package func pass(_ count: Int) async throws(FetchError) {

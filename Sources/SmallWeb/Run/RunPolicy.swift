@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 
-/// How many requests of a run are fetched together, when each starts, and what follows a failure.
 package struct RunPolicy: Sendable {
-    /// Requests at the same time, and of them at the same host; 1 or more.
+    /// Requests at the same time, in all and for one host; 1 or more.
     package var jobs = 1
     package var jobsPerHost = 2
-    /// Event loops that fetch; `nil` for as many as there are processors, of which the run's own is
-    /// one.
+    /// Event loops that fetch; `nil` for one per processor, the run's own included.
     package var loops: Int?
-    /// Least seconds between the starts of two requests: of all, and of those to one host.
+    /// Least seconds between two starts: of all requests, and for one host.
     package var startSeconds = 0.0
     package var hostSeconds = 0.0
-    /// Longest pause that a server may ask for, unless retries say otherwise.
+    /// Longest pause in seconds that a server may ask for; ``RetryPolicy/totalSeconds`` replaces
+    /// it.
     package var pauseSecondsMax = 600.0
     package var retry = RetryPolicy()
-    /// Whether the first failure ends the run.
+    /// True if the first failure ends the run.
     package var failsEarly = false
-    /// From the start to the last start of a request; `nil` for no end.
+    /// Seconds from the start of the run to the last start of a request; `nil` for no limit.
     package var deadlineSeconds: Double?
-    /// Whether results are delivered in the order of the requests.
+    /// True to deliver results in the order of the requests.
     package var keepsOrder = true
-    /// Results that may be held back for that, 1 or more.
+    /// Results that may be held back to keep the order, 1 or more.
     package var heldMax = 64
 
     package init() {}

@@ -11,13 +11,13 @@ package struct Shard: Sendable, Hashable {
     package init(index: Int, count: Int) { (self.index, self.count) = (index, count) }
 }
 
-/// Tells where URLs go, and which shard that belongs to: by scheme and authority alone, so that a
-/// line whose URL is bad elsewhere goes where its host goes.
+/// Maps URLs to places and shards, by scheme and authority alone, so that a line whose URL is bad
+/// elsewhere stays with its host.
 package final class Places {
     package struct Place {
         /// `host:port`.
         package let name: String
-        /// The beginning of its SHA-256.
+        /// The first 8 bytes of its SHA-256.
         private let number: UInt64
 
         fileprivate init(_ name: String, _ digest: Digest) {
@@ -29,7 +29,7 @@ package final class Places {
         package func shard(among count: Int) -> Int { Int(number % UInt64(count)) }
     }
 
-    /// Lists have many URLs of one host.
+    /// Limits of the cache: lists have many URLs of one host.
     private static let knownMax = 16_384
     private static let knownBytesMax = 128
 
@@ -37,21 +37,21 @@ package final class Places {
     private let digest: Digest
     private var known: [String: Place?] = [:]
 
-    /// - Parameter registry: Has the default ports.
+    /// - Parameter registry: The source of default ports.
     /// - Throws: `not-built-in` when libcrypto is not installed.
     package init(_ registry: Registry) throws(FetchError) {
         self.registry = registry
         digest = try Digest(.sha256)
     }
 
-    /// The URL of a line of a list, as far as it can be read; `nil` when there is none.
+    /// The URL in a line of a list, as far as it can be read; `nil` when there is none.
     package static func url(ofLine line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
         guard line.first == UInt8(ascii: "{") else { return line }
         return (try? JSONValue.parse(line))?["url"]?.string.map { Array($0.utf8)[...] }
     }
 
-    /// Where a URL goes, which may have a tab and a title behind it; `nil` when it names no host,
-    /// or no port and a scheme that is not known.
+    /// The place of a URL, which may be followed by a tab and a title; `nil` when it names no host,
+    /// or no port and an unknown scheme.
     package func place(of url: ArraySlice<UInt8>) -> Place? {
         guard let colon = url.firstIndex(of: ASCII.colon),
             url[colon...].starts(with: [ASCII.colon, ASCII.slash, ASCII.slash])
@@ -83,14 +83,14 @@ package final class Places {
     }
 }
 
-/// What of a run's input a worker fetches.
+/// The part of a run's input that one worker fetches.
 package struct OwnShard {
     package let shard: Shard
     private let places: Places
 
     package init(_ shard: Shard, _ places: Places) { (self.shard, self.places) = (shard, places) }
 
-    /// - Parameter url: `nil` for a line that has none.
+    /// - Parameter url: `nil` for a line without a URL, which belongs to shard 0.
     package func has(_ url: ArraySlice<UInt8>?) -> Bool {
         let place = url.flatMap(places.place)
         return (place?.shard(among: shard.count) ?? 0) == shard.index

@@ -1,46 +1,45 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Says which of many waiting items starts next. Pure: the caller brings the time.
+/// Decides which of many waiting items starts next. Pure: the caller passes the time.
 ///
-/// Items start in the order in which they were added, except those whose host has as many under way
-/// as it may have, or must not be asked yet. One that is put back goes first. A start
-/// costs O(log h) for h hosts with waiting items.
+/// Items start in the order in which they were added, except those whose host has reached its limit
+/// or must not be asked yet. An item that is put back goes first. A start costs O(log h) for h
+/// hosts with waiting items.
 final class StartQueue<Item> {
     struct Limits {
         /// Items of one host under way at a time, 1 or more.
         var perHost = 1
-        /// Least time between the starts of a host.
+        /// Least seconds between two starts of a host.
         var hostSeconds = 0.0
-        /// Least time between any two starts.
+        /// Least seconds between any two starts.
         var startSeconds = 0.0
-        /// Longest pause of a host that its items wait for.
+        /// Longest pause of a host, in seconds, that its items wait for.
         var pauseSecondsMax = Double.infinity
     }
 
     enum Turn {
-        /// This one starts now: call ``end(_:)`` when it is over.
+        /// This item starts now: call ``end(_:now:)`` when it is over.
         case start(Entry)
-        /// This one does not start: it has no host, or the host asked clients to wait for
+        /// This item does not start: it has no host, or the host asked clients to wait for
         /// `pauseSeconds`, longer than items wait.
         case refuse(Item, pauseSeconds: Double?)
         /// Nothing starts before this moment, unless something is added or ends.
         case wait(until: Instant)
     }
 
-    /// An item that was started.
     struct Entry {
         let item: Item
         fileprivate let host: Host
     }
 
-    /// How late a start may be and still count for the pace of the next ones.
+    /// Seconds that a start may be late and still count for the pace of the next ones.
     private static var lateSecondsMax: Double { 0.01 }
 
     private let limits: Limits
     private var hosts: [String: Host] = [:]
     private var sweepCount = 4096
-    /// Holds the items without a host; it refuses always.
+    /// Holds the items without a host; always refuses.
     private let hostless = Host()
     /// Hosts with an item that may start now, as far as the host is concerned.
     private var ready = IndexedHeap<Host>()
@@ -50,11 +49,11 @@ final class StartQueue<Item> {
     private var refusing = IndexedHeap<Host>()
     /// Items that were put back and are not due, the soonest last.
     private var delayed: [(notBefore: Instant, host: Host, waiting: Waiting)] = []
-    /// When the next item of all may start.
+    /// Earliest start of any item.
     private var notBefore = Instant(nanoseconds: 0)
     private var nextPlace = 0
     private var lastPlaceBack = 0
-    /// Items that wait.
+    /// Waiting items, the delayed ones included.
     private(set) var count = 0
 
     init(_ limits: Limits) {
@@ -64,12 +63,12 @@ final class StartQueue<Item> {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Hosts that are known; those that do not matter any more are forgotten in time.
+    /// Known hosts; idle ones are dropped in time.
     var hostCount: Int { hosts.count }
 
     // MARK: In
 
-    /// Puts an item behind all others. One without a host waits for those before it alone.
+    /// Appends an item. One without a host waits only for those before it.
     func add(_ item: Item, host name: String?, now: Instant) {
         let host = name.map { self.host($0, now) } ?? hostless
         count += 1
@@ -111,15 +110,14 @@ final class StartQueue<Item> {
         return .wait(until: max(soonest, notBefore))
     }
 
-    /// Something that was started is over.
     func end(_ entry: Entry, now: Instant) {
         entry.host.running -= 1
         if entry.host.rank == nil { rank(entry.host, now) }
     }
 
-    /// Takes the first item out that waits and for which `isIt` holds.
+    /// Removes the first waiting item that `isIt` accepts.
     ///
-    /// - Returns: Whether there was one.
+    /// - Returns: False if there was none.
     func remove(where isIt: (Item) -> Bool, now: Instant) -> Bool {
         let owner: Host
         if let index = delayed.firstIndex(where: { isIt(Self.item($0.waiting)) }) {
@@ -139,7 +137,7 @@ final class StartQueue<Item> {
         return true
     }
 
-    /// All that wait, in their order.
+    /// Removes and returns all waiting items, in their order.
     func removeAll() -> [Item] {
         var all = delayed.map(\.waiting)
         delayed = []
@@ -169,7 +167,7 @@ final class StartQueue<Item> {
         rank(host, now)
     }
 
-    /// When the host of `entry` may be asked next; `nil` while it refuses.
+    /// Earliest time to ask the host of `entry` again; `nil` while it refuses.
     func opening(for entry: Entry, now: Instant) -> Instant? {
         entry.host.isRefusing(now) ? nil : entry.host.notBefore
     }
@@ -188,7 +186,7 @@ final class StartQueue<Item> {
 
     // MARK: Order
 
-    /// Does what the time has brought.
+    /// Moves the items and hosts whose time has come.
     private func wake(_ now: Instant) {
         while let (notBefore, host, waiting) = delayed.last, notBefore <= now {
             delayed.removeLast()
@@ -216,7 +214,7 @@ final class StartQueue<Item> {
         }
     }
 
-    /// Puts a host into the heap where its first item has its turn, if there is one.
+    /// Puts a host with waiting items into the heap for its first one.
     private func rank(_ host: Host, _ now: Instant) {
         remove(host)
         guard host.hasItems else { return }
@@ -262,33 +260,30 @@ final class StartQueue<Item> {
 // @unchecked: an item may be sent on; its host is touched by the queue alone, which is not.
 extension StartQueue.Entry: @unchecked Sendable where Item: Sendable {}
 
-/// An item in its place.
+/// A waiting item and its place in the order.
 //
 // Not within the queue, nor generic: code that is generic for another module is not specialized,
-// and what is nested in it has its type made up at each use.
+// and the metadata of a nested type is made up at each use.
 private struct Waiting {
     let item: Any
-    /// Lowest first. Places below 0 are of items that were put back.
+    /// Lowest first. Negative for items that were put back.
     let place: Int
 }
 
-/// What the queue owes one host: not too many requests at a time, nor too soon.
+/// The limits of one host: its requests at a time, and its pauses.
 private final class Host: IndexedHeapElement {
-    /// The heap that has it.
     enum Rank { case ready, paused, refusing }
 
     var rank: Rank?
     var heapIndex: Int?
-    /// Items under way.
     var running = 0
-    /// Items that wait, with those that were put back and are not due.
+    /// Waiting items, the delayed ones included.
     var waitingCount = 0
-    /// When the next item may start.
     var notBefore = Instant(nanoseconds: 0)
     var refusesUntil = Instant(nanoseconds: 0)
-    /// The pause for which it refuses.
+    /// The pause that made it refuse.
     var pauseSeconds: Double?
-    /// The first items, the very first of all last.
+    /// The first items, in reverse order.
     private var front: [Waiting] = []
     /// The other items in their order.
     private var back: [Waiting] = []
@@ -312,7 +307,7 @@ private final class Host: IndexedHeapElement {
         firstPlace = min(firstPlace, waiting.place)
     }
 
-    /// Adds an item that was put back: its place is before all that never were.
+    /// Adds an item that was put back, with a place before all that were not.
     func insert(_ waiting: Waiting) {
         let index = front.lastIndex { $0.place > waiting.place }.map { $0 + 1 } ?? 0
         front.insert(waiting, at: index)

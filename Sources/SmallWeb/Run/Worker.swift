@@ -2,8 +2,8 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-/// A task that makes attempts, one after the other. What the calls of an attempt need is the
-/// task's memory, which the next attempt finds there.
+/// A task that makes attempts, one after the other, so that the next one reuses the memory that the
+/// task has allocated for its calls.
 //
 // @unchecked: `rest` is used on the worker's loop alone.
 final class Worker: @unchecked Sendable {
@@ -33,14 +33,14 @@ final class Worker: @unchecked Sendable {
         }
     }
 
-    /// The next attempt of a worker that has reported the last one.
+    /// Starts the next attempt of a worker that has reported the last one.
     func make(_ entry: Entry) { resume(entry) }
 
-    /// No attempt follows the one that was reported.
+    /// Ends a worker that has reported the last attempt.
     func end() { resume(nil) }
 
-    /// By way of the worker's loop: a task that is resumed before it has suspended goes on at once,
-    /// and only the runtime's own atomics would order what it finds.
+    /// On the worker's loop: a task that is resumed before it has suspended goes on at once, and
+    /// only the runtime's own atomics would order its memory accesses.
     private func resume(_ entry: Entry?) {
         loop.perform { [self] in
             let rest = rest
@@ -50,15 +50,13 @@ final class Worker: @unchecked Sendable {
     }
 }
 
-/// What the tasks of a run report to it.
-//
 // @unchecked: the state is used on the event loop of the run alone.
 final class Reports: @unchecked Sendable {
     enum Report: Sendable {
         case attempted(Worker, Worker.Entry, Attempt)
-        /// There may be more to take.
+        /// The source may have more.
         case readable
-        /// The source needs no more.
+        /// ``Source/idle`` has returned.
         case idle
         /// Another URL may start now.
         case due
@@ -66,14 +64,13 @@ final class Reports: @unchecked Sendable {
 
     private let loop: EventLoop
     private var waiting: [Report] = []
-    /// Those that waited when all before them had been read, the first one last.
+    /// Reports taken from ``waiting``, the first one last.
     private var batch: [Report] = []
     private var reader: UnsafeContinuation<Void, Never>?
 
-    /// - Parameter loop: The run's.
     init(_ loop: EventLoop) { self.loop = loop }
 
-    /// From any thread.
+    /// Callable from any thread.
     func add(_ report: Report) {
         guard loop.isCurrent else { return loop.perform { self.add(report) } }
         waiting.append(report)
@@ -82,7 +79,7 @@ final class Reports: @unchecked Sendable {
         reader?.resume()
     }
 
-    /// The next report, which is waited for. On the run's loop.
+    /// Waits for the next report. On the run's loop.
     func next() async -> Report {
         if batch.isEmpty {
             if waiting.isEmpty { await withUnsafeContinuation { reader = $0 } }

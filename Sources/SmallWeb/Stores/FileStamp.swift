@@ -2,8 +2,8 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// Which file stood under a name: each change of ours puts another one there or makes it longer,
-/// and a person's editor leaves another time or size.
+/// Identity, size and modification time of a file, to detect changes: a replaced file has another
+/// identity, and one that was written to has another time or size.
 struct FileStamp: Sendable, Equatable {
     private let identity: FileIdentity
     let size: Int
@@ -23,6 +23,5 @@ struct FileStamp: Sendable, Equatable {
         self.init(facts)
     }
 
-    /// Whether it is one file, then and now.
     func isSameFile(as other: FileStamp) -> Bool { identity == other.identity }
 }

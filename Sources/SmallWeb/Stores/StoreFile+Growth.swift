@@ -4,11 +4,12 @@ internal import SmallWebCore
 
 /// A store that grows line by line, and is read while it does.
 extension StoreFile {
-    /// What a reader has of the file: from its beginning to the end of a line.
+    /// A reader's part of the file: from its beginning to the end of a line.
     struct Known {
         let file: OpenFile
         let count: Int
-        /// The last of that, to be found in the same place: else the file was rewritten.
+        /// The last bytes of that part. If they are not found in their place, the file was
+        /// rewritten.
         let tail: [UInt8]
     }
 
@@ -16,16 +17,16 @@ extension StoreFile {
     struct View {
         let file: OpenFile
         let stamp: FileStamp
-        /// Where the lines end that count: before a last one that was never finished.
+        /// End of the complete lines, in bytes: before a last line that was never finished.
         let count: Int
         /// The last bytes of these lines.
         let tail: [UInt8]
-        /// Whether there is only more than was known.
+        /// True if lines were only added to the known part.
         let hasGrown: Bool
     }
 
-    /// Open for as long as it is remembered: the next file would else get the number of one that
-    /// was replaced, and could be taken for it.
+    /// Kept open as long as it is remembered: otherwise the next file could get the inode number of
+    /// a replaced one, and be taken for it.
     final class OpenFile: Sendable {
         fileprivate let descriptor: Descriptor
 
@@ -34,7 +35,7 @@ extension StoreFile {
         }
     }
 
-    /// The file as it is, of which nothing but the last lines is read.
+    /// The file as it is; only its last lines are read.
     ///
     /// - Returns: `nil` when there is none, and for a device.
     /// - Throws: `read`.
@@ -73,10 +74,10 @@ extension StoreFile {
         }
     }
 
-    /// Bytes of the file from `range` on: whole lines, as many as there is room for, but at least
-    /// one. The last line of the range may lack its line feed, and so does one that is cut off
-    /// meanwhile; behind it there is nothing. The file is not mapped into memory, as touching what
-    /// another process has cut off would be fatal.
+    /// Bytes of the file from the beginning of `range`: whole lines, as many as there is room for,
+    /// but at least one. The last line of the range may lack its line feed, and so may one that is
+    /// truncated meanwhile; nothing follows it. The file is not mapped into memory, as touching
+    /// pages that another process has truncated would be fatal.
     ///
     /// - Parameter room: In bytes, greater than 0; a line may have more.
     /// - Throws: `read`.
@@ -98,10 +99,10 @@ extension StoreFile {
         }
     }
 
-    /// All of a range, as parts of whole lines.
+    /// Passes all of a range to `body`, in parts of whole lines.
     ///
-    /// - Returns: Whether it was all: the file may be cut off meanwhile.
-    /// - Throws: `read`; what `body` throws.
+    /// - Returns: False if the file was truncated meanwhile.
+    /// - Throws: `read`; errors of `body`.
     @discardableResult
     func forEachPart(
         of file: OpenFile, _ range: Range<Int>, room: Int = 65_536,
@@ -113,13 +114,12 @@ extension StoreFile {
             if part.isEmpty { return false }
             try body(part, start)
             start += part.count
-            // Of a line that was cut off nothing more counts, even if the file has it again.
+            // Nothing more counts of a line that was cut off, even if the file has it again.
             if part.last != ASCII.lineFeed { break }
         }
         return start == range.upperBound
     }
 
-    /// Room for a line that needs more.
     private static func doubled(_ count: Int) throws(SystemError) -> Int {
         guard count <= bytesMax else { throw SystemError(number: EFBIG) }
         return 2 * count
@@ -127,11 +127,11 @@ extension StoreFile {
 
     /// Adds whole lines to a file that has some, without waiting for the disk: see ``sync()``.
     ///
-    /// Their first byte is written last, and is 0 until then. So what a kill leaves is known from
-    /// a line that a person has begun, wherever it was cut: a last line that begins with 0 is not
-    /// (``whole(_:)``), and the next addition takes its place.
+    /// Their first byte is written last, and is 0 until then. So the remains of a kill are told
+    /// from a line that a person has begun, wherever it was cut: a last line that begins with 0 is
+    /// dropped (``whole(_:)``), and the next addition takes its place.
     ///
-    /// - Parameter count: Where the last line ends that counts.
+    /// - Parameter count: End of the last complete line.
     /// - Returns: `nil` when only ``replace(by:_:)`` can write to it.
     /// - Throws: `write`; the file is then as it was.
     func append(
@@ -155,7 +155,7 @@ extension StoreFile {
         }
     }
 
-    /// Writes as many bytes over others: a kill leaves each byte as it was or as it is to be.
+    /// Overwrites as many bytes: a kill leaves each byte old or new.
     ///
     /// - Returns: `nil` when only ``replace(by:_:)`` can write to it.
     /// - Throws: `write`.
@@ -173,13 +173,13 @@ extension StoreFile {
         do throws(SystemError) {
             return try OpenFile(path, O_RDWR)
         } catch {
-            // A file that is not to be written may lie in a directory that is.
+            // A read-only file may lie in a writable directory.
             guard [EACCES, EPERM, ETXTBSY].contains(error.number) else { throw error }
             return nil
         }
     }
 
-    /// Returns when the disk has what was added.
+    /// Returns when the additions are on the disk.
     ///
     /// - Throws: `write`.
     func sync() throws(FetchError) {

@@ -10,7 +10,7 @@ package import SmallWebCore
 /// keeps nothing; a directory, pipe or socket is refused.
 package struct StoreFile: Sendable {
     package let path: String
-    /// `trust store`, for messages.
+    /// Name for messages, such as `trust store`.
     private let title: String
     private let remedy: FetchError.Remedy?
     private let phase: FetchError.Phase
@@ -28,7 +28,7 @@ package struct StoreFile: Sendable {
         self.phase = phase
     }
 
-    /// All of it; empty when there is no such file.
+    /// The whole file; empty when there is none.
     ///
     /// - Throws: `read`.
     package func read() throws(FetchError) -> [UInt8] {
@@ -45,7 +45,7 @@ package struct StoreFile: Sendable {
     /// Changes the file under its lock, which is waited for.
     ///
     /// - Parameter body: Nothing is written when it throws or changes nothing.
-    /// - Throws: What `body` throws; `read` before anything is written; `write`.
+    /// - Throws: Errors of `body`; `read` before anything is written; `write`.
     package func change<Value>(
         _ body: (inout [UInt8]) throws(FetchError) -> Value
     ) throws(FetchError) -> Value {
@@ -74,7 +74,7 @@ package struct StoreFile: Sendable {
             do throws(SystemError) {
                 try writeAll(bytes[...], to: file.borrowed)
             } catch {
-                // The error that is thrown says that the file could not be written.
+                // The write error is thrown, even if this fails.
                 _ = ftruncate(file.borrowed, off_t(size))
                 throw error
             }
@@ -84,7 +84,6 @@ package struct StoreFile: Sendable {
 
     // MARK: Locking
 
-    /// Held until it is released.
     package struct Lock: ~Copyable {
         /// `nil` for a device, which keeps nothing.
         fileprivate let descriptor: Descriptor?
@@ -119,9 +118,9 @@ package struct StoreFile: Sendable {
 
     // MARK: Replacing
 
-    /// Puts a file with these bytes in the old one's place.
+    /// Replaces the file by one with these bytes.
     ///
-    /// - Throws: `write`; the file is then as it was, or its message says where that is.
+    /// - Throws: `write`; the file is then as it was, or the message names a copy of it.
     package func replace(by bytes: [UInt8], _ lock: borrowing Lock) throws(FetchError) {
         guard lock.descriptor != nil else { return }
         let final = resolvingLinks(path)
@@ -146,7 +145,7 @@ package struct StoreFile: Sendable {
         if !isReplaced { try rewrite(final, bytes) }
     }
 
-    /// What the lock makes ours: one name, by which what a killed process has left is found.
+    /// One name, used only under the lock, by which the remains of a killed process are found.
     private var partPath: String { directory(of: resolvingLinks(path)) + "/.smallweb.part" }
 
     func removeRemains() {
@@ -168,7 +167,7 @@ package struct StoreFile: Sendable {
             do throws(SystemError) {
                 _ = try systemCall { fchown(file, old.st_uid, old.st_gid) }
             } catch {
-                // Only root can give a file away; that of another user then becomes ours.
+                // Only root can give a file away; another user's file then becomes ours.
                 guard error.number == EPERM else { throw error }
             }
         }
@@ -202,11 +201,11 @@ package struct StoreFile: Sendable {
         unlink(saved)
     }
 
-    // MARK: What is there
+    // MARK: File types
 
     package enum Kind { case missing, file, device }
 
-    /// - Throws: `outcome` for what can be no store, and for what cannot be looked at.
+    /// - Throws: `outcome` for a file that cannot be a store, or cannot be examined.
     package func kind(for outcome: Outcome) throws(FetchError) -> Kind {
         var facts = stat()
         let what = outcome == .read ? "cannot read" : "cannot write"
@@ -229,7 +228,7 @@ package struct StoreFile: Sendable {
             remedy: remedy)
     }
 
-    /// Runs `body`, with an error that names the store.
+    /// Runs `body`; its errors name the store.
     package func attempt<Value: ~Copyable>(
         _ outcome: Outcome, _ what: String, _ body: () throws(SystemError) -> Value
     ) throws(FetchError) -> Value {

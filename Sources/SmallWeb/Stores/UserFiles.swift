@@ -30,13 +30,13 @@ package enum UserFiles {
         path("XDG_CONFIG_HOME", ".config", "bookmarks").map { StoreFile($0, title: "bookmarks") }
     }
 
-    /// - Returns: `nil` when it cannot be read. More than `limit` bytes: the last ones.
+    /// - Returns: The last `limit` bytes at most; `nil` when the file cannot be read.
     package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
         guard let file = try? Descriptor(opening: path, O_RDONLY | O_NONBLOCK) else { return nil }
         return read(file.borrowed, limit: limit)
     }
 
-    /// Whether there is such a file, readable or not.
+    /// True if there is such a file, readable or not.
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     package static func read(_ file: Int32, limit: Int) -> [UInt8]? {
@@ -57,9 +57,9 @@ package enum UserFiles {
         return isRead ? bytes : nil
     }
 
-    /// What is in a directory, by name.
+    /// The names in a directory, sorted.
     ///
-    /// - Parameter withHidden: Also what begins with a dot.
+    /// - Parameter withHidden: True to include names that begin with a dot.
     /// - Throws: `read`.
     package static func names(
         in directory: String, withHidden: Bool = false

@@ -6,7 +6,7 @@ internal import SmallWebCore
 ///     example.org:1965 k sha256:6ad3… expires=1797805033 first=1795212233 last=1795299433 n=12
 ///
 /// and then `via=first-use` or `via=renewed` on the same line, and `seen=` with the hashes of the
-/// certificate that was met last.
+/// last certificate seen.
 ///
 /// `k` pins the SubjectPublicKeyInfo, `c` the whole certificate, as other clients do. Lines of
 /// other kinds, comments and unknown fields are kept as they are. Pure: bytes in, bytes out.
@@ -31,20 +31,20 @@ package struct KnownHosts: Sendable, Hashable {
         package var expires: Int?
         package var first: Int?
         package var last: Int?
-        /// On how many days the key was met.
+        /// Days on which the key was met.
         package var days = 0
         package var via: String
         package var kind = Kind.key
         package var algorithm = Algorithm.sha256
-        /// Digests of the certificate that was met last, so that every export is possible.
+        /// Digests of the last certificate met, so that every export is possible.
         package var seenSHA256: String?
         package var seenSHA512: String?
-        /// Fields that this version does not know, in order.
+        /// Unknown fields, in order.
         var others: [[UInt8]] = []
     }
 
     static let header = "# smallweb known_hosts 1"
-    /// The file, with a line feed at its end. A line is parsed when its pin is wanted.
+    /// The file, with a line feed at its end. Lines are parsed on demand.
     package private(set) var bytes: [UInt8]
 
     package init(parsing bytes: [UInt8]) {
@@ -52,7 +52,7 @@ package struct KnownHosts: Sendable, Hashable {
         endLastLine()
     }
 
-    /// Without its line feed the last line may have been cut off, and a date that lacks its last
+    /// A last line without its line feed may have been cut off, and a date that lacks its last
     /// digits is long past: it must not make way for another key.
     private mutating func endLastLine() {
         guard let last = bytes.last, last != ASCII.lineFeed else { return }
@@ -62,7 +62,7 @@ package struct KnownHosts: Sendable, Hashable {
         bytes.append(ASCII.lineFeed)
     }
 
-    /// In the order of the file.
+    /// All pins, in the order of the file.
     package var pins: [Pin] {
         var pins: [Pin] = []
         forEachLine { line in
@@ -71,38 +71,36 @@ package struct KnownHosts: Sendable, Hashable {
         return pins
     }
 
-    /// The pins of `host:port`: alternatives, any of which is as good.
+    /// The pins of `host:port`: alternatives; any one is as good.
     package func pins(of place: String) -> [Pin] { lines(of: place).compactMap(\.pin) }
 
-    /// A line about a place.
     struct Line: Sendable {
-        /// Where it begins, in bytes from the beginning of the file.
+        /// Offset in the file, in bytes.
         let start: Int
         /// From 1; 0 for a line that was found without counting.
         let number: Int
-        /// `nil` where it cannot be read.
+        /// `nil` if the line cannot be read.
         let pin: Pin?
     }
 
-    /// The lines about `host:port`.
     func lines(of place: String) -> [Line] {
         var number = 0
         return lines(of: Self.canonical(place), from: 0, number: &number)
     }
 
-    /// The lines about a place of a text that is a part of the file.
+    /// The lines about a place in a part of the file.
     ///
     /// - Parameters:
     ///   - place: In its canonical form.
-    ///   - start: Where the part begins.
-    ///   - number: How many lines come before the part, and then before its end.
+    ///   - start: Offset of the part in the file.
+    ///   - number: Number of lines before the part, and on return before its end.
     func lines(of place: String, from start: Int, number: inout Int) -> [Line] {
         var beginning = place
         return beginning.withUTF8 { beginning in
             var lines: [Line] = []
             bytes.withUnsafeBufferPointer { text in
                 var next = 0
-                // A million times: slices of the array would be counted.
+                // Slices of the array would be reference-counted, for a million lines.
                 while let end = text.firstLineFeed(from: next) {
                     defer { next = end + 1 }
                     number += 1
@@ -121,7 +119,7 @@ package struct KnownHosts: Sendable, Hashable {
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
 
-    /// Removes all that is known of `host:port`, damaged lines too: says how many lines there were.
+    /// Removes all lines about `host:port`, damaged ones too, and returns their number.
     @discardableResult
     package mutating func remove(_ place: String) -> Int {
         let count = lines(of: place).count
@@ -130,11 +128,11 @@ package struct KnownHosts: Sendable, Hashable {
         return count
     }
 
-    /// Adds pins that another store has.
+    /// Adds the pins of another store.
     ///
-    /// - Parameter replacing: Whether they take the place of what is known of theirs; else they
-    ///   are only for places of which nothing is known.
-    /// - Returns: Those that were added.
+    /// - Parameter replacing: True to replace the lines about their places, false to leave out pins
+    ///   of places that have lines.
+    /// - Returns: The added pins.
     package mutating func merge(_ more: [Pin], replacing: Bool) -> [Pin] {
         var known: Set<String> = []
         let places = Set(more.map(\.place))
@@ -151,7 +149,6 @@ package struct KnownHosts: Sendable, Hashable {
         return added
     }
 
-    /// What a visit does to the store.
     enum Change: Sendable, Hashable {
         case add(Pin)
         case replace(Pin, by: Pin)
@@ -164,7 +161,6 @@ package struct KnownHosts: Sendable, Hashable {
         }
     }
 
-    /// Replaces `old`, in its place.
     mutating func replace(_ old: Pin, by new: Pin) {
         let beginning = Array(old.place.utf8)
         rewrite { line in
@@ -173,7 +169,7 @@ package struct KnownHosts: Sendable, Hashable {
         }
     }
 
-    /// Puts another line into the place of each that `change` wants changed; `nil` removes it.
+    /// Replaces each line by the result of `change`; `nil` removes it.
     private mutating func rewrite(_ change: (ArraySlice<UInt8>) -> ArraySlice<UInt8>?) {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count + 512)
@@ -204,7 +200,7 @@ package struct KnownHosts: Sendable, Hashable {
         return String(place[..<colon].dropLast() + place[colon...])
     }
 
-    /// Whether a line begins with that place, whatever follows.
+    /// True if a line begins with that place, whatever follows.
     ///
     /// - Parameter place: In its canonical form.
     static func isAbout(_ place: [UInt8], _ line: ArraySlice<UInt8>) -> Bool {
@@ -224,7 +220,7 @@ package struct KnownHosts: Sendable, Hashable {
         return !(text.first.map(ASCII.isDigit) ?? false)
     }
 
-    /// The place that a line begins with, in its canonical form; `nil` where it begins with none.
+    /// The place at the beginning of a line, in its canonical form; `nil` if there is none.
     private static func place(ofLine line: ArraySlice<UInt8>) -> String? {
         guard let field = fields(line).first, field.first != UInt8(ascii: "#"),
             let colon = field.lastIndex(of: ASCII.colon)
@@ -233,8 +229,8 @@ package struct KnownHosts: Sendable, Hashable {
         return canonical(String(decoding: field[..<port.endIndex], as: UTF8.self))
     }
 
-    /// Indented lines count as much as others, and so do those of an editor that begins a file
-    /// with a byte order mark, or ends lines with a carriage return.
+    /// Indented lines are valid, and so are a byte order mark of some editors, and carriage returns
+    /// at the ends of lines.
     private static func withoutIndent(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         line.withoutByteOrderMark.drop(while: ASCII.isSpace)
     }
@@ -256,8 +252,8 @@ extension KnownHosts.Pin {
     ///
     /// - Parameters:
     ///   - digest: Hexadecimal of either case.
-    ///   - via: How it came here, without spaces.
-    /// - Returns: `nil` when `digest` is not one of that algorithm.
+    ///   - via: Its origin, without spaces.
+    /// - Returns: `nil` when `digest` is not a digest of that algorithm.
     package init?(
         place: String, _ kind: Kind, _ algorithm: Algorithm, digest: String, expires: Int? = nil,
         first: Int?, via: String
@@ -276,7 +272,7 @@ extension KnownHosts.Pin {
     /// `sha256:HEX` of the key or of the certificate, as a person reads and types it.
     package var digest: String { "\(algorithm.rawValue):\(key)" }
 
-    /// Whether the two differ at most in when and with which certificate the key was met.
+    /// True if the two differ at most in the last visit, the days, and the certificate seen.
     func saysTheSame(as other: Self) -> Bool {
         var copy = self
         (copy.last, copy.days) = (other.last, other.days)
@@ -284,7 +280,7 @@ extension KnownHosts.Pin {
         return copy == other
     }
 
-    /// Whether it is `certificate` that was pinned.
+    /// True if `certificate` or its key was pinned.
     func matches(_ certificate: Connection.Certificate) -> Bool {
         switch (kind, algorithm) {
         case (.key, .sha256): key == certificate.spkiSHA256.hex
@@ -325,7 +321,7 @@ extension KnownHosts.Pin {
         }
     }
 
-    /// Seconds until the year 9999, or a count of days; `nil` for what no clock has said.
+    /// Seconds until the year 9999, or a count of days; `nil` for other values.
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {
         ASCII.decimal(digits, max: 253_402_300_799)
     }

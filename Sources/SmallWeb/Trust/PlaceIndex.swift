@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Where lines of a ``KnownHosts`` are that may be about a place, in some 50 bytes for each line.
+/// Offsets of the lines of a ``KnownHosts`` that may be about a place, in some 50 bytes per line.
 ///
-/// A filter: what it finds still has to be compared (``KnownHosts/isAbout(_:_:)``), and it finds
-/// every line for which that is true.
+/// A filter: its results still have to be compared (``KnownHosts/isAbout(_:_:)``), but it misses no
+/// line for which that is true.
 struct PlaceIndex: Sendable {
     private struct Line {
         let start: Int
@@ -15,15 +15,15 @@ struct PlaceIndex: Sendable {
     private var newest: [Int: Int] = [:]
     private var lines: [Line] = []
 
-    /// - Parameter lineCount: How many lines to make room for.
+    /// - Parameter lineCount: Lines to make room for.
     init(lineCount: Int = 0) {
         newest.reserveCapacity(lineCount)
         lines.reserveCapacity(lineCount)
     }
 
-    /// Takes lines, each of which ends with a line feed.
+    /// Adds lines, all with line feeds.
     ///
-    /// - Parameter start: Where the first of them begins in the file.
+    /// - Parameter start: Offset of the first line in the file.
     mutating func add(_ bytes: [UInt8], from start: Int) {
         bytes.withUnsafeBufferPointer { text in
             var next = 0
@@ -38,10 +38,10 @@ struct PlaceIndex: Sendable {
         }
     }
 
-    /// Where lines begin that may be about a place, in the order of the file.
+    /// Offsets of the lines that may be about a place, in the order of the file.
     ///
     /// - Parameter place: In its canonical form.
-    /// - Returns: `nil` for a place that lines are not found by: without a port, or with a blank.
+    /// - Returns: `nil` for a place that the index cannot find: without a port, or with a blank.
     func lines(about place: [UInt8]) -> [Int]? {
         let port = place.reversed().prefix(while: ASCII.isDigit).count
         guard port > 0, place.dropLast(port).last == ASCII.colon,
@@ -60,11 +60,12 @@ struct PlaceIndex: Sendable {
         return found.reversed()
     }
 
-    /// The hash of each beginning of `text` that could be a place, the longest last: it ends with
-    /// the last digit behind a colon, without dots before colons, of which a host may have one.
+    /// Passes on the hash of each prefix of `text` that could be a place, the longest last. It ends
+    /// with the last digit behind a colon; dots before colons are left out, since a host may end
+    /// with one.
     private static func forEachPlace(in text: some Sequence<UInt8>, _ body: (Int) -> Void) {
         var hasher = Hasher()
-        // Seven bytes at a time, behind a 1 that says how many there are.
+        // Hashed seven bytes at a time, behind a 1 that marks their number.
         var word: UInt64 = 1
         var dots = 0
         var isPort = false
@@ -96,7 +97,7 @@ struct PlaceIndex: Sendable {
         endPort()
     }
 
-    /// More may come to the original.
+    /// Copies the hasher; the caller goes on with the original.
     private static func hash(_ hasher: Hasher, _ word: UInt64) -> Int {
         var hasher = hasher
         hasher.combine(word)

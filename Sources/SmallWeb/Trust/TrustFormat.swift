@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// How other clients keep what they trust, and how we do. Pure: text in, pins out, and back.
+/// Formats of trust stores: other clients' and our own. Pure: text in, pins out, and back.
 ///
 /// The text of a directory is one line per file: `PATH<TAB>its lines`, separated by tabs.
 package enum TrustFormat: String, Sendable, CaseIterable {
     case gmni, gplaces, telescope, lagrange, chawan, amfora, agunua, ncgopher
     case av98 = "av-98"
     case offpunk
-    /// The store of smallweb itself, with all that it says of a key.
+    /// The store of smallweb itself, with all its facts about a key.
     case smallweb
 
-    /// Whether the client keeps a directory of files.
+    /// True if the client keeps a directory of files.
     package var isDirectory: Bool { self == .agunua || self == .offpunk }
 
-    /// The pins in `text`, and how many lines are neither pins nor comments.
+    /// The pins in `text`, and the number of lines that are neither pins nor comments.
     package func pins(in text: String) -> (pins: [KnownHosts.Pin], refused: Int) {
         var pins: [KnownHosts.Pin] = []
         var refused = 0
@@ -32,14 +32,15 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         return (pins, refused)
     }
 
-    /// Includes the headings of TOML; names of files may begin with any character.
+    /// Includes the headings of TOML. A directory has no comments: names of files may begin with
+    /// any character.
     private func isComment(_ line: String) -> Bool {
         if line.hasPrefix("#") { return !isDirectory }
         let isTOML = self == .amfora || self == .ncgopher
         return isTOML && line.hasPrefix("[") && line.hasSuffix("]")
     }
 
-    /// The one client whose store it can be: all lines are pins of it, and not all of another.
+    /// The only client whose store the text can be: all of its lines are pins in that format.
     package static func recognised(_ text: String, isDirectory: Bool) -> TrustFormat? {
         if text.hasPrefix(KnownHosts.header), !isDirectory { return .smallweb }
         let fitting = allCases.filter { format in
@@ -124,9 +125,10 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         (host.hasPrefix("[") ? String(host) : String(host).bracketedHost) + ":\(port)"
     }
 
-    /// A name as it was written, in which an IPv6 address without brackets is told from its port.
+    /// A name as written, but with brackets around an IPv6 address that has a port.
     ///
-    /// - Returns: `nil` where it cannot be told: another address would be pinned.
+    /// - Returns: `nil` if the port cannot be told from the address: another address would be
+    ///   pinned.
     private func withPort(_ name: String) -> String? {
         let hasPorts = self != .gmni && self != .chawan && self != .offpunk
         guard hasPorts, !name.hasPrefix("["), let colon = name.lastIndex(of: ":"),
@@ -139,8 +141,8 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     /// The end of the year 9999.
     private static let endOfTime = 253_402_300_799
 
-    /// The client's own text for those pins that it can express, and the places of the others.
-    /// `nil` for a client whose store is more than text.
+    /// The pins in the client's own format, and the places of pins that it cannot express. `nil`
+    /// for a client whose store is more than text.
     package func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
         guard self != .av98 && self != .offpunk else { return nil }
         var text = ""
@@ -165,14 +167,14 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         let expires = pin.expires.map(String.init)
         switch self {
         case .gmni, .chawan:
-            // The port is not part of its key: another port's line would be taken for this one's.
+            // The client's lines have no port: another port's line would be taken for this one.
             guard port == "1965", let digest = self == .gmni ? sha512 : key else { return nil }
             let name = self == .gmni ? "SHA-512" : "sha256"
             return "\(host) \(name) \(Self.pairs(digest))" + (expires.map { " " + $0 } ?? "")
         case .gplaces: return sha512.map { "\(pin.place) \($0.uppercased())" }
         case .telescope: return sha256.map { "\(short) SHA256:\($0) 0" }
         case .lagrange:
-            // It takes a certificate without a date for one that has expired.
+            // The client takes a certificate without a date for an expired one.
             return key.map { "\(host);\(port) \(expires ?? "\(Self.endOfTime)") \($0)" }
         case .amfora:
             guard let key else { return nil }
@@ -221,7 +223,7 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         return expiries
     }
 
-    /// A line with a date, which is 0 for one that no certificate has: `"a/example/expiry:1966"`.
+    /// Parses a line with a date, such as `"a/example/expiry:1966"`; 0 for an impossible date.
     private static func expiry(_ line: String) -> (name: String, seconds: Int)? {
         guard let (name, value) = assignment(line), value.dropFirst(4).first == "-" else {
             return nil
@@ -237,8 +239,8 @@ package enum TrustFormat: String, Sendable, CaseIterable {
 extension KnownHosts {
     /// `host:port` in the form of the store: lower case, with a port.
     ///
-    /// - Parameter port: For a place without one.
-    /// - Returns: `nil` for what names no place.
+    /// - Parameter port: Default for a place without one.
+    /// - Returns: `nil` if the text is not a place.
     package static func place(_ text: String, port: UInt16) -> String? {
         var host = Substring(text.lowercased())
         var number = Int(port)

@@ -1,48 +1,47 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Where lines are in the trust store's file, of which a few visits look through all, so that they
-/// need little memory. A run that makes many gets an index of places. Most of its visits find the
-/// file unchanged; of one that has grown the new lines alone are read.
+/// Line offsets in the trust store's file. The first few visits scan all lines, which needs little
+/// memory; a run with many visits gets an index of places. Most of its visits find the file
+/// unchanged; if it has grown, only the new lines are read.
 struct TrustSnapshot: Sendable {
-    /// What a visit comes to under the store's lock.
+    /// The result of a visit under the store's lock.
     struct Decision {
         let facts: Connection.Trust
-        /// What the file has to become; `nil` when that is done.
+        /// New content for the file; `nil` if nothing is left to write.
         var replacement: KnownHosts?
-        /// Whether it is time to wait for the disk.
+        /// True when it is time to wait for the disk.
         var needsSync = false
     }
 
     private var source: StoreFile.OpenFile?
-    /// Of the file when it was looked at; `nil` when there was none.
+    /// Stamp of the file at the last look; `nil` when there was none.
     private var stamp: FileStamp?
-    /// Where the lines end that count.
+    /// End of the complete lines, in bytes.
     private var count = 0
     private var tail: [UInt8] = []
-    /// Of all lines that begin at ``indexStart`` or later.
+    /// Index of all lines that begin at ``indexStart`` or later.
     private var index = PlaceIndex()
     private var indexStart = 0
-    /// Where the lines before that begin which are about the places that were asked for.
+    /// Offsets of the lines before ``indexStart``, by the places asked for so far.
     private var earlier: [String: [Int]] = [:]
-    /// How often all lines were looked through.
     private var searches = 0
-    /// Whether that was all of the file: no process was adding a line, or was killed when it did.
+    /// True if that was the whole file: no process was adding a line, or was killed when it did.
     private var isAll = false
-    /// Whether the last line has its line feed, so that it is known what an addition is.
+    /// True if the last line has its line feed, so that additions can be recognized.
     private var isExact = false
-    /// When to read all of it again even if it seems to have grown only: a program that writes into
-    /// the file itself, as some editors do, may change a line and add one.
+    /// Time of the next full read, even if the file seems only to have grown: a program that writes
+    /// into the file itself, as some editors do, may change a line and add one.
     private var rereadAt = Instant.never
     private var syncedAt: Instant?
 
-    /// Before what is new of a file counts as added, this much has to be as it was.
+    /// Bytes that must be unchanged before the new part of a file counts as added.
     private static let tailCount = 4096
-    /// An index takes as long as some five searches.
+    /// An index takes as long as some five scans.
     private static let searchesMax = 2
-    /// Between two readings of all, and between two waits for the disk.
+    /// Seconds between two full reads, and between two waits for the disk.
     private static let pauseSeconds = 1.0
-    /// Of the time, at most this part goes into reading all.
+    /// Largest share of the time for full reads.
     private static let rereadShare = 0.02
 
     /// - Throws: `read`.
@@ -52,7 +51,7 @@ struct TrustSnapshot: Sendable {
         if isExact, let source, Instant.now < rereadAt {
             known = .init(file: source, count: count, tail: tail)
         }
-        // If reading fails, nothing of it counts.
+        // If reading fails, the file must be read again.
         (isAll, isExact) = (false, false)
         guard let view = try file.view(beyond: known) else { return forget() }
         var isWhole = true
@@ -96,7 +95,7 @@ struct TrustSnapshot: Sendable {
         return try search(for: place, in: file)
     }
 
-    /// Where lines begin that may be about a place; `nil` when only a search can tell.
+    /// Offsets of the lines that may be about a place; `nil` when only a scan can tell.
     private func starts(of place: String) -> [Int]? {
         guard let known = indexStart > 0 ? earlier[place] : [],
             let later = index.lines(about: Array(place.utf8))
@@ -104,8 +103,8 @@ struct TrustSnapshot: Sendable {
         return known + later
     }
 
-    /// - Returns: `nil` unless all are about the place, as they are where the file is as it was,
-    ///   and can be read: the number of one that cannot is to be found.
+    /// - Returns: `nil` if one of them is not about the place, since the file has changed, or if
+    ///   one cannot be read, since its number is needed.
     private func read(
         _ starts: [Int], of place: String, in file: StoreFile
     ) throws(FetchError) -> [KnownHosts.Line]? {
@@ -122,13 +121,12 @@ struct TrustSnapshot: Sendable {
         return lines
     }
 
-    /// Looks through all lines.
     private mutating func search(
         for place: String, in file: StoreFile
     ) throws(FetchError) -> [KnownHosts.Line] {
         guard let source else { return [] }
         let state = (isAll, isExact)
-        // If reading fails, or the file is cut off meanwhile, all of it is read again.
+        // If reading fails, or the file is truncated meanwhile, all of it is read again.
         (isAll, isExact) = (false, false)
         searches += 1
         var lines: [KnownHosts.Line] = []
@@ -148,10 +146,10 @@ struct TrustSnapshot: Sendable {
         return lines
     }
 
-    /// Judges a visit by the file as it is under the lock. A new pin is added to it at once, and
-    /// the day of a visit written over that of the last one.
+    /// Judges a visit by the file as it is under the lock. A new pin is appended at once, and the
+    /// day of a visit overwrites the last one.
     ///
-    /// - Throws: What the visit throws; `read`, `write`.
+    /// - Throws: Errors of the visit; `read`, `write`.
     mutating func decide(
         _ visit: TrustVisit, _ file: StoreFile, _ lock: borrowing StoreFile.Lock
     ) throws(FetchError) -> Decision {
@@ -163,7 +161,7 @@ struct TrustSnapshot: Sendable {
             if isDue { syncedAt = .now }
             return Decision(facts: facts, needsSync: isDue)
         }
-        // All of it is written: by what it holds, not by what was remembered.
+        // The whole file is written: by its content, not by the index.
         forget()
         var hosts = KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
         let (verdict, last) = try visit.judge(hosts.lines(of: place))
@@ -172,7 +170,7 @@ struct TrustSnapshot: Sendable {
         return Decision(facts: verdict, replacement: hosts)
     }
 
-    /// Writes a change into the file where that is possible.
+    /// Writes a change into the file itself; false if that is impossible.
     private mutating func write(
         _ change: KnownHosts.Change, to file: StoreFile, _ lock: borrowing StoreFile.Lock
     ) throws(FetchError) -> Bool {

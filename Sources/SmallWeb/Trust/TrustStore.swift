@@ -4,22 +4,22 @@ package import SmallWebTransport
 
 /// Trust on first use over a known_hosts file that many processes may share.
 public struct TrustStore: Sendable {
-    /// The file, which is made when the first key is pinned.
+    /// The file, created when the first key is pinned.
     public let path: String
-    /// How keys are judged.
+    /// The rules by which keys are judged.
     public private(set) var policy: TrustStore.Policy
-    /// Whether a scheme that wants authorities gets them, because no policy was chosen.
+    /// True if no policy was chosen: a scheme that needs authorities gets them.
     private let yieldsToScheme: Bool
-    /// Asks a person, for ``TrustStore/Policy/ask``: whether to trust a key all the same. It is
-    /// given the error that a no becomes, with the keys in `expected` and `actual`. `nil` for a no.
-    /// It is called on the event loop of the fetch, and asks one question at a time; other fetches
-    /// go on while it awaits the answer.
+    /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``; false
+    /// is a no. The argument is the error that is thrown after a no, with the keys in `expected`
+    /// and `actual`. `nil` always refuses. It is called on the event loop of the fetch, and asks
+    /// one question at a time; other fetches go on while it awaits the answer.
     public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
     private let questions = Turns()
-    /// Whether nothing is ever added to the file: what is judged was recorded, perhaps by others.
+    /// True to never add to the file: the judged keys were recorded, perhaps by others.
     package var isReadOnly = false
 
-    /// What the file held when it was read last, for all visits of a run and all their loops. Under
+    /// The state of the file at its last read, for all visits of a run and all their loops. Under
     /// its lock the file is read and added to, but neither locks nor the disk are waited for.
     private let shared = Locked(TrustSnapshot())
 
@@ -27,14 +27,13 @@ public struct TrustStore: Sendable {
     ///
     /// - Parameters:
     ///   - path: The file, which need not be there.
-    ///   - policy: `nil` for that of each scheme: authorities, or trust on first use.
+    ///   - policy: `nil` for each scheme's default: authorities, or trust on first use.
     public init(path: String, policy: TrustStore.Policy? = nil) {
         self.path = path
         self.policy = policy ?? .tofu
         yieldsToScheme = policy == nil
     }
 
-    /// The same store with the policy that holds for a scheme.
     func applied(to scheme: Scheme) -> TrustStore {
         guard yieldsToScheme, scheme.trust == .ca else { return self }
         var store = self
@@ -42,9 +41,9 @@ public struct TrustStore: Sendable {
         return store
     }
 
-    /// How libcurl judges keys, for HTTP.
+    /// The trust settings of libcurl, for HTTP.
     ///
-    /// - Throws: `usage` for a policy that was chosen and that libcurl cannot follow.
+    /// - Throws: `usage` for a chosen policy that libcurl cannot follow.
     func judgedByCurl() throws(FetchError) -> CurlClient.Trust {
         switch policy {
         case .ca: return .authorities
@@ -94,8 +93,8 @@ public struct TrustStore: Sendable {
 
     /// Asks, unless an answer to another fetch has settled it meanwhile.
     ///
-    /// - Returns: Whether the key may be pinned because of the answer.
-    /// - Throws: What a no becomes; `interrupted`.
+    /// - Returns: True if the answer allows pinning the key.
+    /// - Throws: The error after a no; `interrupted`.
     private func ask(
         _ visit: TrustVisit, _ asker: @Sendable (FetchError) async -> Bool
     ) async throws(FetchError) -> Bool {
@@ -111,7 +110,7 @@ public struct TrustStore: Sendable {
 
     /// Judges again under the lock, as another process may have been here, and changes the store.
     //
-    // Not inlined, like ``lines(of:)``: what they work with would be kept while ``judge`` waits.
+    // Not inlined, like ``lines(of:)``: their variables would be kept while ``judge`` waits.
     @inline(never)
     private func decide(
         _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
@@ -130,23 +129,23 @@ public struct TrustStore: Sendable {
         }
     }
 
-    /// The pins of `host:port`: alternatives, any of which is as good.
+    /// The pins of `host:port`: alternatives; any one is as good.
     ///
     /// - Throws: `read`.
     package func pins(of place: String) throws(FetchError) -> [KnownHosts.Pin] {
         try lines(of: place).compactMap(\.pin)
     }
 
-    /// Whether there is a line about `host:port`, be it one that cannot be read.
+    /// True if there is a line about `host:port`, even an unreadable one.
     ///
     /// - Throws: `read`.
     package func knows(_ place: String) throws(FetchError) -> Bool {
         try !lines(of: place).isEmpty
     }
 
-    /// All pins, in the order of the file, of which a part is in memory at a time.
+    /// All pins, in the order of the file. Only a part of it is in memory at a time.
     ///
-    /// - Throws: `read`; what `body` throws.
+    /// - Throws: `read`; errors of `body`.
     package func forEachPin(
         _ body: (KnownHosts.Pin) throws(FetchError) -> Void
     ) throws(FetchError) {
@@ -166,14 +165,14 @@ public struct TrustStore: Sendable {
     /// Changes the store under its lock.
     ///
     /// - Parameter body: Nothing is written when it throws or changes nothing.
-    /// - Throws: What `body` throws; `write` or `read` when the store cannot be used; `timeout`
-    ///   when another process keeps it locked.
+    /// - Throws: Errors of `body`; `write` or `read` when the store cannot be used; `timeout` when
+    ///   another process keeps it locked.
     package func change<Value>(
         loop: EventLoop, by deadline: Instant = .never,
         _ body: (inout KnownHosts) throws(FetchError) -> Value
     ) async throws(FetchError) -> Value {
         let lock = try await lock(loop: loop, by: deadline)
-        // Nothing remembered counts under the lock.
+        // Only the file itself counts under the lock.
         let before = try hosts()
         var hosts = before
         let value = try body(&hosts)
@@ -181,7 +180,6 @@ public struct TrustStore: Sendable {
         return value
     }
 
-    /// The file, for messages and for changes.
     private var file: StoreFile {
         StoreFile(path, title: "trust store", remedy: .nameTrustStore, phase: .tls)
     }

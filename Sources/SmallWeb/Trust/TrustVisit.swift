@@ -2,13 +2,13 @@
 package import SmallWebCore
 
 extension TrustStore {
-    /// How a server's key is judged, always before a byte of the request is sent.
+    /// Rules to judge a server's key, always before a byte of the request is sent.
     public enum Policy: Sendable, Hashable {
         /// Pin the key at the first visit, insist on it afterwards. Dates and names are only noted.
         case tofu
         /// A certificate authority vouches for it, for this name and today. Nothing is stored.
         case ca
-        /// What `ca` wants and what `tofu` wants.
+        /// Both `ca` and `tofu`.
         case both
         /// Only keys that the store has. Nothing is stored.
         case locked
@@ -20,16 +20,14 @@ extension TrustStore {
         case skip
 
         private static let named: [TrustStore.Policy] = [.tofu, .ca, .both, .locked, .ask]
-        /// Of those without options of their own.
+        /// Names of the policies without options of their own.
         package static let names = named.map(\.rule.rawValue)
 
-        /// One of ``names``.
         package init?(name: String) {
             guard let index = Self.names.firstIndex(of: name) else { return nil }
             self = Self.named[index]
         }
 
-        /// For records and traces.
         package var rule: Connection.Trust.Policy {
             switch self {
             case .tofu: .tofu
@@ -44,8 +42,8 @@ extension TrustStore {
 
         package var asksAuthorities: Bool { self == .ca || self == .both }
 
-        /// Whether it wants more of a key than that it is the first: without a key nothing can be
-        /// that good.
+        /// True if it requires more of a key than to be the first: a scheme without keys cannot
+        /// satisfy it.
         package var isDemanding: Bool {
             switch self {
             case .ca, .both, .locked, .pin: true
@@ -53,7 +51,7 @@ extension TrustStore {
             }
         }
 
-        /// Whether what is known of a place counts.
+        /// True if it uses the pins of a place.
         var usesStore: Bool {
             switch self {
             case .tofu, .both, .locked, .ask: true
@@ -63,7 +61,7 @@ extension TrustStore {
     }
 }
 
-/// One look at one key. Pure.
+/// Judges one key at one visit. Pure.
 struct TrustVisit {
     let endpoint: Endpoint
     let tls: Connection.TLS
@@ -71,7 +69,7 @@ struct TrustVisit {
     let policy: TrustStore.Policy
     /// The store's file, for messages.
     let path: String
-    /// Whether a person said yes.
+    /// True if a person has accepted the key.
     var isApproved = false
 
     private var certificate: Connection.Certificate { tls.certificate }
@@ -87,7 +85,7 @@ struct TrustVisit {
         Connection.Trust(verdict: verdict, firstSeen: firstSeen, policy: policy.rule)
     }
 
-    /// The verdict, where no store is needed for it.
+    /// The verdict; `nil` if the store is needed for it.
     func judgeWithoutStore() throws(FetchError) -> Connection.Trust? {
         switch policy {
         case .skip: return facts(.skipped)
@@ -103,9 +101,9 @@ struct TrustVisit {
         }
     }
 
-    /// The verdict, and how the store has to change.
+    /// The verdict, and the change to the store.
     ///
-    /// - Parameter lines: All that it has about the place.
+    /// - Parameter lines: All lines of the store about the place.
     func judge(
         _ lines: [KnownHosts.Line]
     ) throws(FetchError) -> (Connection.Trust, KnownHosts.Change?) {
@@ -118,7 +116,7 @@ struct TrustVisit {
                     || pin.kind != .key || pin.seenSHA256 != present.seenSHA256)
             return (facts(.match, pin.first), isStale ? .replace(pin, by: present) : nil)
         }
-        // It may have been the pin of another key.
+        // The damaged line may have pinned another key.
         if let damaged = lines.first(where: { $0.pin == nil }) { throw damage(damaged.number) }
         guard let known = pins.last else {
             if policy == .locked || policy == .ask && !isApproved { throw unknown }
@@ -144,7 +142,7 @@ struct TrustVisit {
         return pin
     }
 
-    /// `pin` after this visit: a certificate that was pinned becomes its key, which survives it.
+    /// `pin` after this visit: a pinned certificate becomes its key, which survives it.
     private func renewed(_ pin: KnownHosts.Pin) -> KnownHosts.Pin {
         var pin = pin
         pin.kind = .key
