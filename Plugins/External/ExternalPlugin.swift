@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// A protocol that a program speaks: the host dials, the program talks.
+/// A plugin that is a program: the host opens connections, the program speaks the protocol.
 public struct ExternalPlugin: ProtocolHandler {
     private let manifest: Manifest
-    /// The plugin's, absolute.
+    /// The plugin's folder, absolute.
     private let folder: String
 
     public var schemes: [Scheme] { manifest.schemes }
@@ -18,7 +18,7 @@ public struct ExternalPlugin: ProtocolHandler {
     }
     public var programVersion: String? { manifest.version }
 
-    /// - Parameter folder: Where the program is started, absolute.
+    /// - Parameter folder: The plugin's folder, absolute. The program is started there.
     public init(_ manifest: Manifest, in folder: String) {
         self.manifest = manifest
         self.folder = folder
@@ -59,7 +59,7 @@ public struct ExternalPlugin: ProtocolHandler {
                 $0.matches(uri, port: port, isUsualPort: isUsualPort, own: own)
             }
         }
-        // What only the last word of the program decides.
+        // Success or failure is known only when the program has ended.
         let ending: ProgramEnding
         do throws(FetchError) {
             ending = try await dialer.runner().run(program, isAnswered: { talk.hasHead }) {
@@ -95,9 +95,9 @@ public struct ExternalPlugin: ProtocolHandler {
         }
     }
 
-    /// What the program is told of the request.
+    /// The program's environment variables for a request.
     ///
-    /// - Throws: `bad-url` for what could end a line of its request; `usage` for input with NUL.
+    /// - Throws: `bad-url` for line breaks and NULs in the URL; `usage` for input with NUL.
     private func environment(
         of request: Request, _ facts: Manifest.SchemeFacts
     ) throws(FetchError) -> [String: String] {
@@ -160,15 +160,15 @@ public struct ExternalPlugin: ProtocolHandler {
     }
 }
 
-/// What one run of a program has said, and what it means. Pure.
+/// Parses the events of one plugin run, and derives its result. No I/O.
 struct ProgramTalk {
     private var reader: ProgramEventReader
-    /// The last part that it has said, after all earlier ones.
+    /// The first failure. Events before it are handed out first; the rest is ignored.
     private(set) var failure: FetchError?
     private let mediaType: String?
     private let wasAsked: Bool
     private(set) var hasHead = false
-    /// Where the body is to begin; `nil` for all of it.
+    /// Offset at which the body has to begin; `nil` for the whole body.
     var offset: Int?
     private var promisedBytes: Int?
     private var bodyBytes = 0
@@ -177,16 +177,16 @@ struct ProgramTalk {
     private var lastLine: [UInt8] = []
     private var mask: SecretMask
     private var commands: [ProgramCommand] = []
-    /// What the manifest says of a URL that is opened.
+    /// The manifest's decision about a URL that is opened; `nil` for a URL to be fetched.
     var opening: (String) throws(FetchError) -> OpenPattern.Target? = { url throws(FetchError) in
         throw .plugin("the program opens \(url), which its manifest does not allow")
     }
 
-    /// How much a program may say for people.
+    /// Limit of bytes on standard error that are shown.
     static let diagnosticsMax = 65_536
     private static let lastLineMax = 500
 
-    /// - Parameter wasAsked: Whether the program was told what is known of the resource.
+    /// - Parameter wasAsked: True if the program was given a validator.
     init(
         _ base: URI, _ name: String, _ mediaType: String?, wasAsked: Bool = false,
         mask: SecretMask = SecretMask(), isOpaque: Bool = false
@@ -197,11 +197,11 @@ struct ProgramTalk {
         self.mask = mask
     }
 
-    /// Takes the next bytes of its events, to be read by ``next()``.
+    /// Adds bytes of its events. ``next()`` parses them.
     mutating func add(events bytes: ArraySlice<UInt8>) { reader.add(bytes) }
 
-    /// - Returns: What it says next; `nil` when there is nothing more for now, or for good, with a
-    ///   ``failure``: `plugin` for a line that is not an event, or a failure of the program's own.
+    /// - Returns: The next event; `nil` when there is none for now, or because of a ``failure``:
+    ///   `plugin` for a line that is not an event, or the program's own `fail`.
     mutating func next() -> Event? {
         do throws(FetchError) {
             while failure == nil, let event = try reader.next() {
@@ -213,7 +213,7 @@ struct ProgramTalk {
         return nil
     }
 
-    /// It may quote what the program says.
+    /// Masks secrets in an error, as it may quote the program.
     private func masked(_ error: FetchError) -> FetchError {
         var error = error
         error.message = mask.masked(error.message)
@@ -252,9 +252,9 @@ struct ProgramTalk {
         }
     }
 
-    /// A body that begins elsewhere would end up in the wrong place.
+    /// Checks the offset: a wrong one would put the body in the wrong place.
     ///
-    /// - Parameter said: Where the body begins, by the head.
+    /// - Parameter said: The body's offset by the head.
     private func check(_ said: Int?) throws(FetchError) {
         guard said ?? 0 != offset ?? 0 else { return }
         if let failure { throw failure }
@@ -267,7 +267,7 @@ struct ProgramTalk {
             remedy: .startOver)
     }
 
-    /// What the host is to do about what was said since the last time.
+    /// The commands since the last call.
     mutating func takeDemand() -> ProgramDemand {
         var demand = ProgramDemand()
         demand.isEnough = failure != nil
@@ -292,7 +292,7 @@ struct ProgramTalk {
         return Head(.success, mediaType: mediaType.flatMap(MediaType.init(parsing:)))
     }
 
-    /// - Returns: What is shown of it; `nil` when it has said enough.
+    /// - Returns: The bytes to show; `nil` beyond ``diagnosticsMax``.
     mutating func take(diagnostics said: ArraySlice<UInt8>) -> [UInt8]? {
         let bytes = mask.add(said)
         let lines = bytes.split(
@@ -308,10 +308,11 @@ struct ProgramTalk {
         return shown
     }
 
-    /// The program has ended, and all that it said has been taken.
+    /// Called when the program has ended, after all its output.
     ///
     /// - Returns: The head of an empty success.
-    /// - Throws: What the program says that has failed, and `plugin` when it did not end well.
+    /// - Throws: The program's failure; `plugin` for a bad exit status, a signal, or an incomplete
+    ///   line.
     mutating func finish(_ ending: ProgramEnding) throws(FetchError) -> Head? {
         if let failure { throw failure }
         try reader.finish()
@@ -329,7 +330,7 @@ struct ProgramTalk {
         return .plugin("the program \(what)" + (said.isEmpty ? "" : ": \(said)"))
     }
 
-    /// A server may be silent because the program, which has failed, has not asked it for anything.
+    /// Adds the program's last diagnostics to a timeout, as they may explain it.
     func completing(_ error: FetchError) -> FetchError {
         var error = masked(error)
         guard error.outcome == .timeout, !lastLine.isEmpty else { return error }
@@ -337,7 +338,7 @@ struct ProgramTalk {
         return error
     }
 
-    /// What is known about the end of the body.
+    /// Completeness of the body, by the promised size, the program, and the server's ending.
     func completeness(_ server: ByteStream.Ending?) -> Completeness {
         if let promisedBytes, bodyBytes < promisedBytes { return .truncated }
         if end == .complete || end == .truncated { return end ?? .unverified }

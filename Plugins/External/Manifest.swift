@@ -1,47 +1,46 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// What `plugin.json` says of a plugin that is a program: facts, read as data.
+/// The contents of `plugin.json`: a plugin that is a program, as plain data.
 public struct Manifest: Sendable {
-    /// What one scheme is, beside the facts that every plugin has.
+    /// Properties of a scheme that only programs need.
     struct SchemeFacts: Sendable {
-        /// Type of a body that comes without a head.
+        /// Type of a body without a head.
         let mediaType: String?
         let isServerFirst: Bool
-        /// Whether a query may hold anything, because the program keeps it encoded.
+        /// True if any bytes are allowed in a query, because the program keeps it encoded.
         let keepsQueryEncoded: Bool
-        /// Whether datagrams may come from another port than that of the URL.
+        /// True if datagrams may come from another port than the URL's.
         let acceptsAnyPort: Bool
-        /// Whether TLS that the program begins is judged by authorities.
+        /// True if TLS that the program begins is judged by authorities.
         let asksAuthorities: Bool
     }
 
-    /// Unique among plugins, and the member of records that its facts are in.
+    /// Unique among plugins; also the member of records with its facts.
     public let name: String
-    /// Its own, for records.
+    /// The plugin's own version, for records.
     public let version: String
     public let summary: String
-    /// The program and its arguments, as they were written.
+    /// The program and its arguments, as written.
     public let program: [String]
     public let schemes: [Scheme]
-    /// What its requests know.
+    /// Options of its requests.
     public let options: [Request.Option]
     package let limits: ProgramRequest.Limits
-    /// Files and directories that the program may read in addition, absolute or below `~`.
+    /// Additional files and directories that the program may read, absolute or below `~`.
     package let reads: [String]
-    /// Its connections after the first, what they may lead to, and whether it is told of them.
+    /// Its connections after the first, their allowed targets, and true if it gets their results.
     let connections: [ProgramConnection]
     package let opens: [OpenPattern]
     let wantsAnswers: Bool
-    /// By the schemes' names.
+    /// By name of the scheme.
     let facts: [String: SchemeFacts]
-    /// The values of options that were not given.
     let defaults: [String: String]
 
-    /// Largest manifest.
+    /// Limit of a manifest's size.
     public static let bytesMax = 1 << 20
 
-    /// The members that records have already: the facts of a plugin are under its name.
+    /// Members that records already have. A plugin's facts are a member under the plugin's name.
     static let reservedNames: Set<String> = [
         "attempts", "base64", "body", "bytes", "charset", "class", "code", "crawl", "date", "error",
         "exit",
@@ -122,10 +121,10 @@ public struct Manifest: Sendable {
 }
 
 extension Manifest {
-    /// The places of ``reads`` on this machine.
+    /// The paths of ``reads`` on this machine that exist.
     ///
-    /// - Throws: `plugin` for one that leads elsewhere by a link, and for what is neither a file
-    ///   nor a directory.
+    /// - Throws: `plugin` for a path through a link, and for one that is neither a file nor a
+    ///   directory.
     package func places() throws(FetchError) -> [String] {
         guard !reads.isEmpty else { return [] }
         let home = environmentVariable("HOME").map { resolvingLinks($0) }
@@ -148,7 +147,7 @@ extension Manifest {
         return places
     }
 
-    /// What an option is called on the command line, in all of its forms.
+    /// Names of an option on the command line, in all of its forms.
     package static func names(of option: Request.Option) -> Set<String> {
         let names =
             option.kind == .secret
@@ -156,7 +155,7 @@ extension Manifest {
         return Set(names.flatMap { [$0, "no-" + $0] })
     }
 
-    /// - Parameter isTaken: Whether an option has that name already.
+    /// - Parameter isTaken: True for the name of another option.
     /// - Throws: `plugin`, naming the option.
     package func refuseOptions(where isTaken: (String) -> Bool) throws(FetchError) {
         for option in options {
@@ -168,7 +167,7 @@ extension Manifest {
     }
 }
 
-/// Takes the members of an object, each once.
+/// Takes the members of a JSON object, each once.
 struct ManifestReader {
     var members: [String: JSONValue] = [:]
     private let place: String
@@ -177,7 +176,7 @@ struct ManifestReader {
         .plugin("plugin.json " + what)
     }
 
-    /// - Parameter place: For messages: empty, or the name of the list that it is in.
+    /// - Parameter place: The path of the object for messages; empty for the whole manifest.
     init(_ value: JSONValue, in place: String) throws(FetchError) {
         guard case .object(let members) = value else {
             throw Self.problem(
@@ -188,7 +187,7 @@ struct ManifestReader {
         for member in members { self.members[member.name] = member.value }
     }
 
-    /// Before any other rule, since what is missing may be what was mistyped.
+    /// Called before other checks, since a missing member may be a mistyped one.
     ///
     /// - Throws: `plugin` for a member that is not one of `known`.
     func refuseOthers(than known: [String]) throws(FetchError) {
@@ -207,7 +206,7 @@ struct ManifestReader {
         Self.problem("has a \"\(path(name))\" that is not \(kind)")
     }
 
-    /// Of the rules that the rest follows.
+    /// Version of the manifest's format.
     mutating func version(_ name: String) throws(FetchError) {
         guard let value = take(name) else { throw Self.problem("has no \"\(name)\": 1") }
         guard case .number("1") = value else {
@@ -215,7 +214,7 @@ struct ManifestReader {
         }
     }
 
-    /// One line that can be shown as it is, in help, in lists and in the manual.
+    /// Text without control characters, for help, lists and the manual; `nil` without the member.
     mutating func text(_ name: String) throws(FetchError) -> String? {
         guard let value = take(name) else { return nil }
         guard let text = value.string else { throw mismatch(name, "a string") }
@@ -226,7 +225,8 @@ struct ManifestReader {
         return text
     }
 
-    /// Letters, digits and `-`, beginning with a letter, as in a scheme.
+    /// Lower-case letters, digits and `-`, beginning with a letter, as in a scheme. At most 63
+    /// bytes.
     mutating func name(_ name: String) throws(FetchError) -> String {
         guard let text = try text(name) else { throw Self.problem("has no \"\(path(name))\"") }
         let isName =
@@ -295,9 +295,9 @@ struct ManifestReader {
 
     // MARK: Parts of a manifest
 
-    /// Most of ``Manifest/reads``.
+    /// Limit of ``Manifest/reads``.
     private static var readsMax: Int { 64 }
-    /// Of which nothing can be shown without showing the machine's own state.
+    /// They expose the machine's own state, so that programs cannot read them.
     private static var hiddenPlaces: [String] { ["/proc", "/sys", "/dev"] }
 
     mutating func reads(_ name: String) throws(FetchError) -> [String] {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a manifest says of connections after the first.
+/// Connections after the first.
 extension ManifestReader {
-    /// From 1, or the kinds of those after the first.
+    /// A number counts the first connection, too; a list has the kinds of the others.
     mutating func connections(_ name: String) throws(FetchError) -> [ProgramConnection] {
         switch members[name] {
         case nil: return []

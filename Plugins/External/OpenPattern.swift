@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a program may open: `tcp`, `tls` or `udp`, a host and a port, such as `tcp://{host}:*`; or
-/// URLs of another scheme, such as `https://doi.org/*`. `{host}` is the host of the URL, `*` any
-/// host or port, `*.example.org` every name below that, and `*` at the end of a path all that
-/// begins with what is before it.
+/// A pattern for URLs that a program may open: `tcp`, `tls` or `udp`, a host and a port, such as
+/// `tcp://{host}:*`; or URLs of another scheme, such as `https://doi.org/*`. `{host}` is the host
+/// of the URL that is fetched, `*` any host or port, `*.example.org` every name below this one, and
+/// `*` at the end of a path every continuation.
 package struct OpenPattern: Sendable {
-    /// A connection that a program opens.
     struct Target: Sendable {
         let kind: ProgramConnection
         let endpoint: Endpoint
@@ -41,7 +40,7 @@ package struct OpenPattern: Sendable {
 
     private enum Port: Sendable, Equatable {
         case any
-        /// That of the scheme.
+        /// The default port of the scheme.
         case usual
         case number(UInt16)
     }
@@ -49,7 +48,7 @@ package struct OpenPattern: Sendable {
     private static let connections: Set<String> = ["tcp", "tls", "udp"]
     private static let lengthMax = 512
 
-    /// As it was written.
+    /// The pattern as written.
     package let text: String
     private let scheme: String
     private let host: Host
@@ -57,7 +56,7 @@ package struct OpenPattern: Sendable {
     /// Path and query; `nil` for a connection.
     private let path: (beginning: String, isWhole: Bool)?
 
-    /// `nil` for another text.
+    /// `nil` if the text is not a pattern.
     init?(_ text: String) {
         guard text.utf8.count <= Self.lengthMax, let parts = Self.parts(text),
             let host = Host(parts.host)
@@ -83,12 +82,13 @@ package struct OpenPattern: Sendable {
         (self.text, self.scheme, self.host) = (text, parts.scheme, host)
     }
 
-    /// Whether a URL is of a connection, and not of something that is fetched.
+    /// True if a URL stands for a connection, and not for a resource to fetch.
     static func isConnection(_ url: String) -> Bool {
         connections.contains(URI.scheme(of: url) ?? "")
     }
 
-    /// The connection that `url` names: `tcp`, `tls` or `udp`, a host and a port, and nothing else.
+    /// The connection that `url` stands for: `tcp`, `tls` or `udp`, a host and a port, nothing
+    /// else.
     static func target(_ url: String) -> Target? {
         guard url.utf8.count <= lengthMax, let parts = parts(url),
             connections.contains(parts.scheme), parts.path.isEmpty, isHost(parts.host),
@@ -100,7 +100,7 @@ package struct OpenPattern: Sendable {
                 host: parts.host, port: number, security: parts.scheme == "tls" ? .tls : .none))
     }
 
-    /// - Parameter own: The host of the URL; `nil` where it has none.
+    /// - Parameter own: The host of the fetched URL; `nil` if it has none.
     func matches(_ target: Target, own: String?) -> Bool {
         let isTLS = target.endpoint.security == .tls
         guard scheme == (target.kind == .udp ? "udp" : isTLS ? "tls" : "tcp") else { return false }
@@ -109,17 +109,17 @@ package struct OpenPattern: Sendable {
     }
 
     /// - Parameters:
-    ///   - uri: In its normal form.
-    ///   - port: The URI's, or that of its scheme.
-    ///   - isUsualPort: Whether it is that of its scheme.
-    ///   - own: The host of the URL; `nil` where it has none.
+    ///   - uri: Normalised.
+    ///   - port: The URI's port, or the default of its scheme.
+    ///   - isUsualPort: True if the port is the default of its scheme.
+    ///   - own: The host of the fetched URL; `nil` if it has none.
     func matches(_ uri: URI, port: UInt16, isUsualPort: Bool, own: String?) -> Bool {
         guard let path, uri.scheme == scheme, uri.userinfo == nil, let name = uri.host,
             self.port == .any || self.port == (isUsualPort ? .usual : .number(port))
                 || self.port == .number(port),
             host.matches(name, own: own)
         else { return false }
-        // A server may decode what it looks up.
+        // A server may decode the path, so encoded dots count as well.
         let segments = PercentEncoding.decode(uri.path).split { "/\\".utf8.contains($0) }
         guard !segments.contains(where: { $0.elementsEqual("..".utf8) }) else { return false }
         let asked = (uri.path.isEmpty ? "/" : uri.path) + (uri.query.map { "?" + $0 } ?? "")
@@ -131,7 +131,7 @@ package struct OpenPattern: Sendable {
         /// In lower case, without brackets.
         let host: String
         let port: String?
-        /// With the query; empty where there is none.
+        /// With the query; may be empty.
         let path: Substring
     }
 
@@ -163,7 +163,7 @@ package struct OpenPattern: Sendable {
             path: rest[place.endIndex...])
     }
 
-    /// A name of letters, digits, dots and hyphens, or an address.
+    /// True for a name of letters, digits, dots and hyphens, or an address.
     private static func isHost(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.count <= 255
             && name.utf8.allSatisfy {
@@ -179,11 +179,11 @@ package struct OpenPattern: Sendable {
 }
 
 extension Manifest {
-    /// The connection that `url` names, which the program opens; `nil` for what is fetched, which
-    /// is judged when it is in its normal form.
+    /// The connection that `url` stands for; `nil` for a URL to fetch, which is checked after
+    /// normalisation.
     ///
-    /// - Parameter own: The host of the URL that is fetched.
-    /// - Throws: `plugin` for what is not allowed.
+    /// - Parameter own: The host of the fetched URL.
+    /// - Throws: `plugin` for a malformed or forbidden connection.
     func target(_ url: String, of own: String?) throws(FetchError) -> OpenPattern.Target? {
         guard OpenPattern.isConnection(url) else { return nil }
         guard let target = OpenPattern.target(url) else {

@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a program says on descriptor 3: a JSON object a line.
+/// A line that a program writes to descriptor 3, a JSON object.
 enum ProgramEvent: Sendable {
-    /// With where its body begins, if it says so.
+    /// With the offset of the body, if the program gives one.
     case head(Head, offset: Int?)
     case item(Item)
     case note(Note)
-    /// Whether the end is proven, cut off, or not known.
+    /// Complete, truncated, or unknown.
     case end(Completeness)
     case fail(Outcome, message: String)
-    /// What it opens, as it was written.
+    /// The URL is unchanged.
     case open(Int, url: String)
     case startTLS(Int)
 }
 
-/// Takes lines apart into events. Pure: bytes in, events out.
+/// Parses lines into events. Pure: bytes in, events out.
 struct ProgramEventReader {
     /// Longest line, without its end.
     static let lineBytesMax = 65_536
-    /// Longest wait that a head may ask for, as of servers.
+    /// Longest wait that a head may ask for, the same as for servers.
     static let retrySecondsMax = 86_400
-    /// Longest validator of a head.
     static let validatorBytesMax = 1024
-    /// What an item of a program may lead to.
+    /// Kinds that items of a program may have.
     static let kinds: [Item.Kind] = [
         .link, .menu, .text, .binary, .image, .search, .info, .error, .input,
     ]
-    /// Outcomes that only the host can know of. They decide what becomes of a whole run.
+    /// Outcomes that only the host can report, as some decide the result of a whole run.
     static let outcomesOfHost: Set<String> = [
         "ok", "usage", "write", "interrupted", "internal", "not-recorded", "robots",
     ]
@@ -35,7 +34,7 @@ struct ProgramEventReader {
     private let base: URI
     /// True if paths of the scheme have no dot segments: they are opaque.
     private let isOpaque: Bool
-    /// The member of records that its facts are in.
+    /// The member of records with the plugin's facts.
     private let name: String
     private let mask: SecretMask
     private var rest: ArraySlice<UInt8> = []
@@ -44,12 +43,12 @@ struct ProgramEventReader {
     private var hasHead = false
 
     /// - Parameters:
-    ///   - base: What URLs of events are relative to.
-    ///   - name: The plugin's.
-    ///   - mask: For what it says.
+    ///   - base: Base of relative URLs in events.
+    ///   - name: The plugin's name.
+    ///   - mask: Masks secrets in the program's messages.
     init(base: URI, name: String, mask: SecretMask = SecretMask(), isOpaque: Bool = false) {
         var base = base
-        // What it leads to would have the password in it.
+        // Otherwise URLs of items would contain the password.
         if let user = base.userinfo { base.userinfo = String(user.prefix { $0 != ":" }) }
         self.base = base
         self.name = name
@@ -57,10 +56,10 @@ struct ProgramEventReader {
         self.isOpaque = isOpaque
     }
 
-    /// Takes the next bytes, to be read by ``next()`` until there is no more.
+    /// Adds bytes. ``next()`` parses them.
     mutating func add(_ bytes: ArraySlice<UInt8>) { rest += bytes }
 
-    /// - Returns: The next event that is whole; `nil` when there is none yet.
+    /// - Returns: The next whole event; `nil` when there is none yet.
     /// - Throws: `plugin`, naming the line.
     mutating func next() throws(FetchError) -> ProgramEvent? {
         let end = rest.firstIndex(of: ASCII.lineFeed)
@@ -74,9 +73,9 @@ struct ProgramEventReader {
         return event
     }
 
-    /// Nothing more comes.
+    /// Called at the end.
     ///
-    /// - Throws: `plugin` for a line without its end.
+    /// - Throws: `plugin` for an incomplete line.
     func finish() throws(FetchError) {
         guard line.isEmpty else { throw problem("has no end") }
     }
@@ -101,7 +100,7 @@ struct ProgramEventReader {
             hasHead = true
             return .head(try head(value), offset: try number(value, "offset"))
         case "item":
-            // Also where body bytes have implied a head: which of them came first is not known.
+            // Body bytes cannot imply the head here: the order of body and events is unknown.
             guard hasHead else { throw problem("is an item before the head") }
             return .item(try item(value))
         case "note":
@@ -160,7 +159,7 @@ struct ProgramEventReader {
         head.redirectTarget = try text(value, "redirect")
         head.isPermanentRedirect = try flag(value, "permanent")
         head.wantsSensitiveInput = try flag(value, "sensitive")
-        // Elsewhere these mean nothing.
+        // With other classes these flags have no meaning.
         head.isGone = try flag(value, "gone") && replyClass == .permanentFailure
         head.isUnchanged = try flag(value, "unchanged") && replyClass == .success
         head.validator = try text(value, "validator")
@@ -188,7 +187,7 @@ struct ProgramEventReader {
         else { throw problem("has an unknown kind") }
         var item = Item(kind: kind, text: try text(value, "text") ?? "")
         if let reference = try text(value, "url") {
-            // Where there is no host to understand, one that is written out stays as it is.
+            // Without a host there is no base: an absolute URL is kept as written.
             let isVerbatim = base.host == nil && URI.scheme(of: reference) == base.scheme
             let target = try? base.resolving(reference) { isOpaque && $0 == base.scheme }
             item.url = isVerbatim ? reference : target?.description ?? reference
@@ -236,7 +235,7 @@ struct ProgramEventReader {
 }
 
 extension Facts {
-    /// - Parameter members: Of a parsed object, in which no name occurs twice.
+    /// - Parameter members: Members of a parsed object, without duplicates.
     fileprivate init(_ members: [JSONValue.Member], _ mask: SecretMask) {
         self.init(members.map { (mask.masked($0.name), Facts.Value($0.value, mask)) })
     }

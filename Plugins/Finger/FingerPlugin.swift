@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Finger (RFC 1288; URLs as in draft-ietf-uri-url-finger): send one line, read until the server
-/// closes. There is no status, no type and no end mark.
+/// Finger (RFC 1288; URLs as in draft-ietf-uri-url-finger): sends one line, and reads until the
+/// server closes. There is no status, no type and no end mark.
 public struct FingerPlugin: ProtocolHandler {
     public init() {}
 

@@ -12,7 +12,7 @@ struct GeminiHeader: Hashable {
     static let bytesMax = 4096
 
     /// - Parameter line: Up to and including the line feed.
-    /// - Throws: `protocol-error` for anything that the grammar does not allow.
+    /// - Throws: `protocol-error` for a malformed header.
     init(parsing line: ArraySlice<UInt8>) throws(FetchError) {
         guard line.suffix(2).elementsEqual(ASCII.crlf) else {
             throw Self.malformed("it does not end with CR LF")
@@ -32,7 +32,7 @@ struct GeminiHeader: Hashable {
         }
         guard !meta.unicodeScalars.contains(where: { $0.properties.generalCategory == .control })
         else { throw Self.malformed("it contains a control character") }
-        // A success without META was the way to say text/gemini before 0.24, and still occurs.
+        // Before 0.24, a success without META meant text/gemini. It still occurs.
         if meta.trimmed.isEmpty && (status / 10 == 3 || status / 10 == 1 && rest.isEmpty) {
             throw Self.malformed("\(status) without the text that it needs")
         }
@@ -55,7 +55,7 @@ struct GeminiHeader: Hashable {
             head.isPermanentRedirect = status == 31
         case 5: head.isGone = status == 52
         default:
-            // Seconds until specification 0.16, free text since: taken for a number if it is one.
+            // Seconds until specification 0.16, free text since: used if it is a number.
             let isNumber = !meta.isEmpty && meta.utf8.allSatisfy(ASCII.isDigit)
             if status == 44 && isNumber {
                 head.retryAfter = .seconds(ASCII.decimal(meta.utf8, max: 86_400) ?? 86_400)

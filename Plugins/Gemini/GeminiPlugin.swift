@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Gemini (specification 0.24.1): one URL out, a header line and perhaps a body back, over TLS,
-/// whose close_notify is the only proof that the body is whole.
+/// Gemini (specification 0.24.1): sends one URL, reads a header line and perhaps a body, over TLS.
+/// Its close_notify is the only proof that the body is complete.
 public struct GeminiPlugin: ProtocolHandler {
     public init() {}
 
@@ -30,7 +30,7 @@ public struct GeminiPlugin: ProtocolHandler {
         return try await Self.readReply(stream, emit: emit)
     }
 
-    /// The header line, and the body of a success.
+    /// Reads the header line, and the body of a success.
     static func readReply(
         _ stream: ByteStream, emit: Emit
     ) async throws(FetchError) -> Completeness {
@@ -48,7 +48,7 @@ public struct GeminiPlugin: ProtocolHandler {
         return ending == .closeNotify ? .complete : .truncated
     }
 
-    // The line is gone when this returns: while one is kept, the stream copies what it reads.
+    // The line is released at return: as long as it is kept, the stream copies the bytes it reads.
     private static func readHead(_ stream: ByteStream) async throws(FetchError) -> Head {
         let line = try await stream.readLine(upTo: GeminiHeader.bytesMax)
         guard line.last == ASCII.lineFeed else { throw stream.endedTooSoon }

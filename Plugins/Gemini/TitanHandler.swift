@@ -13,7 +13,7 @@ public struct TitanHandler: ProtocolHandler {
         ) {
             $0.trust = .tofu
             $0.identityScheme = "gemini"
-            // Servers disagree about what no type means, so one is always sent.
+            // Servers disagree about the default type, so the type is always sent.
             $0.uploads = Scheme.Uploads(
                 isOnlyUse: true, mediaType: "text/gemini", replySchemes: ["gemini"],
                 deletesWhenEmpty: true)
@@ -45,7 +45,7 @@ public struct TitanHandler: ProtocolHandler {
         try await stream.writeAll(line)
         while true {
             let piece = try upload.next()
-            // A server that refuses answers at once, and need not read what it does not want.
+            // A server that refuses answers at once, and may not read the rest.
             guard !piece.isEmpty, try await stream.writeUnlessAnswered(piece) else { break }
         }
         return try await GeminiPlugin.readReply(stream, emit: emit)

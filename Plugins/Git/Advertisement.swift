@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a server says first: its version of the protocol and what it is capable of, and before
-/// version 2 also its references (gitprotocol-v2(5), gitprotocol-pack(5)). Pure.
+/// The server's first message: its protocol version and capabilities, and before version 2 also its
+/// references (gitprotocol-v2(5), gitprotocol-pack(5)). Pure.
 struct Advertisement: Sendable {
     private(set) var version = 0
     private(set) var format = ObjectFormat.sha1
@@ -10,10 +10,9 @@ struct Advertisement: Sendable {
     /// Before version 2: the commits whose parents the server does not have.
     private(set) var shallow: Set<ObjectID> = []
     private var isFirst = true
-    /// Whether the flush comes that ends HTTP's preface.
+    /// True from HTTP's preface to the flush that ends it.
     private var isPrefaced = false
 
-    /// What a packet of the advertisement is.
     enum Step {
         case more
         /// Before version 2: `oid SP name`.
@@ -21,7 +20,7 @@ struct Advertisement: Sendable {
         case end
     }
 
-    /// - Throws: `protocol-error` for what no server says.
+    /// - Throws: `protocol-error` for a malformed packet.
     mutating func take(_ packet: PktLine) throws(FetchError) -> Step {
         guard let text = packet.text else {
             guard packet == .flush else { throw Self.malformed("a packet without text") }
@@ -60,7 +59,7 @@ struct Advertisement: Sendable {
         capabilities = list.split(separator: " ", maxSplits: Self.capabilitiesMax)
         try setFormat()
         let line = text[..<nul]
-        // A repository without references has a line for its capabilities alone.
+        // A repository without references sends a line for its capabilities alone.
         return line.count > 15 && line.suffix(15).elementsEqual("capabilities^{}".utf8)
             ? .more : .ref(line)
     }
@@ -77,7 +76,7 @@ struct Advertisement: Sendable {
         }
     }
 
-    /// Whether version 2's fetch has a feature.
+    /// True if version 2's fetch has a feature.
     func canFetch(with feature: Substring) -> Bool {
         value("fetch")?.split(separator: " ").contains(feature) ?? false
     }
@@ -92,7 +91,7 @@ struct Advertisement: Sendable {
         ]
     }
 
-    /// Of a list of references or of files.
+    /// The head of a list of references or of files.
     func listHead(name: String) -> Head {
         var head = Head(.success, mediaType: MediaType("text/plain", ["charset": "utf-8"]))
         head.suggestedName = name

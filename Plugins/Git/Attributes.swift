@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What `.gitattributes` say of a path (gitattributes(5)). Pure.
+/// The attributes that `.gitattributes` files give to a path (gitattributes(5)). Pure.
 struct Attributes: Sendable {
-    /// What an attribute is; one that nothing is said of is `nil`.
+    /// An attribute's value; `nil` if unspecified.
     enum Value: Hashable, Sendable {
         case set, unset
         case text([UInt8])
     }
 
-    /// The attributes that are said of one path, by their names.
+    /// The attributes of one path, by name.
     typealias Values = [String: Value]
 
-    /// The lines of one file.
     private struct File: Sendable {
-        /// Where its directory's name ends, with the slash; 0 for the root.
+        /// Path of its directory with a slash at the end; empty for the root.
         let directory: [UInt8]
         let lines: [AttributeLine]
         let byteCount: Int
@@ -26,25 +25,23 @@ struct Attributes: Sendable {
         "binary": [("diff", .unset), ("merge", .unset), ("text", .unset)]
     ]
 
-    /// Of the files that count, all of which every path is compared with.
+    /// Total size of the files in force. Every path is matched against all of them.
     var byteCount: Int { files.reduce(0) { $0 + $1.byteCount } }
 
-    /// How many lines those have.
     var lineCount: Int { files.reduce(0) { $0 + $1.lines.count } }
 
-    /// Takes the file of a directory, which is in the last one that was taken.
+    /// Adds the file of a directory, which is below the directory of the last added one.
     ///
     /// - Parameter directory: Empty for the root, else with a slash at its end.
     mutating func push(_ directory: [UInt8], _ content: ArraySlice<UInt8>) {
         let lines = AttributeLine.parse(content, definesMacros: directory.isEmpty)
         files.append(File(directory: directory, lines: lines, byteCount: content.count))
         for line in lines {
-            // The last definition counts, and ours no longer.
+            // The last definition counts, before the built-in one.
             if case .macro(let name) = line.subject { macros[name] = line.states }
         }
     }
 
-    /// Forgets the file that was taken last.
     mutating func pop() { files.removeLast() }
 
     /// - Parameter path: From the root, with a slash at its end for a directory.
@@ -53,7 +50,7 @@ struct Attributes: Sendable {
         var found: [String: Value?] = [:]
         var work = 0
         for file in files.reversed() {
-            // It speaks of what is in its directory, not of that itself.
+            // A file applies to the contents of its directory, not to the directory itself.
             guard path.count > file.directory.count, path.starts(with: file.directory) else {
                 continue
             }
@@ -74,7 +71,7 @@ struct Attributes: Sendable {
 
     private static let workMax = 1 << 20
 
-    /// What is said first counts; a macro that is set says what it stands for at that place.
+    /// The first value counts. A macro that is set expands at its place.
     private func fill(
         _ found: inout [String: Value?], _ states: [(name: String, value: Value?)]
     ) {
@@ -88,7 +85,6 @@ struct Attributes: Sendable {
     }
 }
 
-/// One line of a `.gitattributes`.
 struct AttributeLine: Sendable {
     enum Subject: Sendable {
         case pattern(AttributePattern)
@@ -97,14 +93,14 @@ struct AttributeLine: Sendable {
 
     let subject: Subject
     let byteCount: Int
-    /// `nil` for what is to be as if nothing had been said of it.
+    /// `nil` for an attribute that is reset to unspecified.
     let states: [(name: String, value: Attributes.Value?)]
 
-    /// Git passes over longer ones.
+    /// Git ignores longer lines.
     private static let bytesMax = 2047
     private static let fileBytesMax = 100 << 20
 
-    /// What Git does not understand has no meaning, and is left out.
+    /// Ignores lines that Git does not understand.
     static func parse(_ content: ArraySlice<UInt8>, definesMacros: Bool) -> [AttributeLine] {
         guard content.count <= fileBytesMax else { return [] }
         return content.prefix { $0 != 0 }.split(separator: ASCII.lineFeed).compactMap {
@@ -169,7 +165,7 @@ struct AttributeLine: Sendable {
         }
     }
 
-    /// A string in quotes as in C, and what follows; `nil` when it is not one.
+    /// Parses a string quoted as in C; `nil` when it is not one.
     static func unquoted(
         _ text: ArraySlice<UInt8>
     ) -> (text: [UInt8], rest: ArraySlice<UInt8>)? {
@@ -199,10 +195,10 @@ struct AttributeLine: Sendable {
     }
 }
 
-/// The pattern of a line: that of gitignore(5).
+/// The pattern of a line, as in gitignore(5).
 struct AttributePattern: Sendable {
     private let isForDirectories: Bool
-    /// Whether it is compared with the last part of a path alone.
+    /// True if it is matched against the last component of a path alone.
     private let isName: Bool
     private let pattern: Wildmatch
 
@@ -216,8 +212,8 @@ struct AttributePattern: Sendable {
     }
 
     /// - Parameters:
-    ///   - path: Of something in the directory.
-    ///   - directory: Of the file that has the pattern, with its slash.
+    ///   - path: A path below the directory.
+    ///   - directory: The directory of the file with the pattern, with a slash at its end.
     func matches(_ path: [UInt8], in directory: [UInt8]) -> Bool {
         let isDirectory = path.last == ASCII.slash
         guard isDirectory || !isForDirectories else { return false }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Who made something, and when: `NAME <MAIL> SECONDS ZONE`. Pure.
+/// An author, committer or tagger, and a date: `NAME <MAIL> SECONDS ZONE`. Pure.
 struct Ident: Hashable, Sendable {
     let name: ArraySlice<UInt8>
     let mail: ArraySlice<UInt8>
-    /// `nil` where there is none that can be read.
+    /// `nil` if missing or malformed.
     let date: GitDate?
 
-    /// - Returns: `nil` for what has no mail in angle brackets. Git prints nothing of that.
+    /// - Returns: `nil` without an address in angle brackets. Git prints nothing in this case.
     init?(_ line: ArraySlice<UInt8>) {
         guard let open = line.firstIndex(of: UInt8(ascii: "<")),
             let close = line[open...].firstIndex(of: UInt8(ascii: ">")),
@@ -23,11 +23,11 @@ struct Ident: Hashable, Sendable {
     static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
 }
 
-/// A moment, and the zone of the clock that it was read from.
+/// A moment, and the time zone of the clock that it was read from.
 struct GitDate: Hashable, Sendable {
     /// Unix seconds, 0 or more.
     let seconds: Int
-    /// As it is written: +0130 is 130.
+    /// Offset as written: +0130 is 130.
     let zone: Int
 
     /// - Parameter text: `SECONDS ZONE`.
@@ -39,7 +39,7 @@ struct GitDate: Hashable, Sendable {
         }
         let zone = rest.prefix(while: ASCII.isDigit)
         guard !zone.isEmpty else { return nil }
-        // As Git: a moment that no calendar has is the first one.
+        // As Git does: a date out of range is 1970-01-01.
         let seconds = ASCII.decimal(digits, max: Self.secondsMax) ?? 0
         let number = ASCII.decimal(zone, max: 99_999) ?? 0
         self.seconds = seconds
@@ -50,49 +50,49 @@ struct GitDate: Hashable, Sendable {
 
     private static let secondsMax = 1 << 55
 
-    /// Seconds that the clock is ahead of UTC.
+    /// Offset from UTC in seconds.
     private var offset: Int {
         let minutes = abs(zone) / 100 * 60 + abs(zone) % 100
         return (zone < 0 ? -minutes : minutes) * 60
     }
 
-    /// The same in UTC where the clock showed a day before 1970, which Git does not write.
+    /// The date in UTC if the local time is before 1970, which Git does not write.
     private var shown: GitDate {
         seconds + offset < 0 ? GitDate(seconds: seconds, zone: 0) : self
     }
 
     private var parts: UTCDate.Parts { UTCDate.parts(shown.seconds + shown.offset) }
 
-    /// `+0100`.
+    /// For example `+0100`.
     var zoneText: String {
         let date = shown
         return (date.zone < 0 ? "-" : "+") + Self.padded(abs(date.zone), 4)
     }
 
-    /// `2024-01-02T03:04:05+01:00`.
+    /// For example `2024-01-02T03:04:05+01:00`.
     var iso8601: String {
         let text = zoneText
         return "\(day)T\(clock)\(text.dropLast(2)):\(text.suffix(2))"
     }
 
-    /// `2024-01-02 03:04:05 +0100`.
+    /// For example `2024-01-02 03:04:05 +0100`.
     var iso: String { "\(day) \(clock) \(zoneText)" }
 
-    /// `2024-01-02`.
+    /// For example `2024-01-02`.
     var day: String {
         let parts = parts
         return Self.padded(parts.year, 4) + "-" + Self.padded(parts.month, 2) + "-"
             + Self.padded(parts.day, 2)
     }
 
-    /// `Tue Jan 2 03:04:05 2024 +0100`.
+    /// For example `Tue Jan 2 03:04:05 2024 +0100`.
     var text: String {
         let parts = parts
         return "\(Self.days[parts.weekday]) \(Self.months[parts.month - 1]) \(parts.day) \(clock) "
             + "\(parts.year) \(zoneText)"
     }
 
-    /// `Tue, 2 Jan 2024 03:04:05 +0100` (RFC 2822).
+    /// For example `Tue, 2 Jan 2024 03:04:05 +0100` (RFC 2822).
     var mail: String {
         let parts = parts
         return "\(Self.days[parts.weekday]), \(parts.day) \(Self.months[parts.month - 1]) "
@@ -116,21 +116,21 @@ struct GitDate: Hashable, Sendable {
     ]
 }
 
-/// The content of a commit (gitformat-commit): lines with names, an empty one, the message. Pure.
+/// The content of a commit (gitformat-commit): header lines, an empty line, the message. Pure.
 struct Commit: Sendable {
     let tree: ObjectID
     let parents: [ObjectID]
-    /// As they stand there; empty without such a line.
+    /// Unparsed; empty without such a line.
     let author: ArraySlice<UInt8>
     let committer: ArraySlice<UInt8>
-    /// What the rest is written in; `nil` for UTF-8.
+    /// Encoding of author, committer and message; `nil` for UTF-8.
     let encoding: String?
     /// `openpgp`, `ssh`, `x509`; `nil` without a signature, `unknown` for any other.
     let signature: String?
-    /// As it stands there, behind the empty line.
+    /// Unparsed, after the empty line.
     let message: ArraySlice<UInt8>
 
-    /// A commit of more parents is not one that Git can make.
+    /// Git cannot make commits with more parents.
     static let parentsMax = 65_536
 
     /// - Throws: `protocol-error` without a tree, or for a malformed parent.
@@ -155,7 +155,7 @@ struct Commit: Sendable {
             let line = rest[..<end]
             rest = end < rest.endIndex ? rest[(end + 1)...] : []
             if line.isEmpty { break }
-            // What begins with a space goes on with the line before.
+            // A line that begins with a space continues the one before.
             if line.starts(with: "author ".utf8), author.isEmpty {
                 author = line.dropFirst(7)
             } else if line.starts(with: "committer ".utf8), committer.isEmpty {
@@ -183,7 +183,7 @@ struct Commit: Sendable {
         return "unknown"
     }
 
-    /// When it was made, in Unix seconds: what Git orders commits by. 0 when that cannot be read.
+    /// The committer's date in Unix seconds, by which Git orders commits; 0 if malformed.
     var date: Int {
         guard let close = committer.firstIndex(of: UInt8(ascii: ">")) else { return 0 }
         let digits = committer[(close + 1)...].drop(while: Ident.isSpace)
@@ -193,25 +193,24 @@ struct Commit: Sendable {
 
     // MARK: Text
 
-    /// Bytes of the commit in UTF-8, where that can be had.
+    /// Bytes of the commit in UTF-8; unchanged if they cannot be converted.
     func inUTF8(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
         guard let encoding, !encoding.isEmpty else { return Array(bytes) }
         return Iconv.convert(Array(bytes), from: encoding, to: "UTF-8") ?? Array(bytes)
     }
 
-    /// The reverse, which git-archive(1) makes of the text that it puts into files.
+    /// The reverse, which git-archive(1) does with text that it puts into files.
     func inItsEncoding(_ text: [UInt8]) -> [UInt8] {
         guard let encoding, !encoding.isEmpty else { return text }
         return Iconv.convert(text, from: "UTF-8", to: encoding) ?? text
     }
 
-    /// The message in UTF-8, without the empty lines before it. Git shows none of what follows a
-    /// NUL.
+    /// The message in UTF-8, without leading empty lines. Like Git, ends at the first NUL.
     var text: ArraySlice<UInt8> {
         Self.withoutBlankLines(inUTF8(message.prefix { $0 != ASCII.nul })[...])
     }
 
-    /// Without the lines at the beginning that have nothing but white space.
+    /// Removes leading lines of white space.
     static func withoutBlankLines(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var rest = text
         while !rest.isEmpty {

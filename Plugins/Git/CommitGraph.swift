@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The commits of a pack, and how they hang together. Some forty bytes of memory for each.
+/// The commits of a pack and their parents. Takes some forty bytes of memory for each.
 final class CommitGraph {
     private let pack: PackSpool
     private let format: ObjectFormat
 
-    /// A commit as its place in the pack.
+    /// A commit's position in the pack.
     typealias Number = Int
 
-    /// What a walk needs of a commit.
     struct Node {
         let date: Int
-        /// Those that the pack has, in their order.
+        /// The parents in the pack, in their order.
         let parents: [Number]
-        /// Whether the pack lacks one of them.
+        /// True if a parent is not in the pack.
         let lacksParents: Bool
     }
 
@@ -30,9 +29,9 @@ final class CommitGraph {
         return number
     }
 
-    /// The commit behind an object and its tags; `nil` when the pack lacks it.
+    /// The commit that an object or a chain of tags points to; `nil` when the pack lacks it.
     ///
-    /// - Parameter name: Of the version, for messages.
+    /// - Parameter name: The version's name, for messages.
     /// - Throws: `permanent-failure` for an object that is not a commit.
     func commit(behind id: ObjectID, named name: String?) throws(FetchError) -> Number? {
         var id = id
@@ -53,7 +52,7 @@ final class CommitGraph {
 
     func id(_ number: Number) -> ObjectID { pack.id(number) }
 
-    /// - Throws: `protocol-error` for a malformed commit, `too-large` for one that is.
+    /// - Throws: `protocol-error` for a malformed commit, `too-large` for one of more than 64 MiB.
     func commit(_ number: Number) throws(FetchError) -> Commit {
         let id = pack.id(number)
         guard let object = try pack.object(id, bytesMax: Self.bytesMax) else {
@@ -75,7 +74,7 @@ final class CommitGraph {
         return node
     }
 
-    /// All that can be reached from some commits, these among them.
+    /// All commits that can be reached from `starts`, including them.
     func reachable(from starts: [Number]) throws(FetchError) -> Set<Number> {
         var (found, pending) = (Set(starts), starts)
         while let number = pending.popLast() {
@@ -86,8 +85,8 @@ final class CommitGraph {
         return found
     }
 
-    /// Walks from some commits to their parents as git-log(1) does: the newest of those that have
-    /// been met comes next, and of two of a second the one that was met first.
+    /// Walks from commits to their parents in the order of git-log(1): the newest known commit
+    /// comes next, and of two with the same date the one that was added first.
     struct Walk {
         private var queue: [Entry] = []
         private var met: Set<Number>
@@ -103,7 +102,7 @@ final class CommitGraph {
             }
         }
 
-        /// - Parameter excluded: Commits that it never comes to.
+        /// - Parameter excluded: Commits that are skipped.
         init(excluding excluded: Set<Number> = []) { met = excluded }
 
         mutating func add(_ number: Number, _ date: Int) {

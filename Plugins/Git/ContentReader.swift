@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Finds a file or directory in one version of a repository, and asks the server for nothing else.
+/// Finds a file or directory in one version of a repository, with the fewest requests.
 ///
 /// With a server that can filter, each step is a request for one object: the commit, a tree for
-/// each part of the path, the file. From any other server the whole version comes in one pack.
+/// each component of the path, the file. Any other server sends the whole version in one pack.
 struct ContentReader {
     private let repository: Repository
-    /// The id of what there was at an earlier visit.
+    /// The object id at an earlier visit.
     private let known: String?
     private var address: GitAddress { repository.address }
     private var format: ObjectFormat { repository.format }
@@ -16,17 +16,17 @@ struct ContentReader {
         (self.repository, self.known) = (repository, known)
     }
 
-    /// What a path leads to.
+    /// The target of a path.
     struct Place {
-        /// Its name is empty for the root, and for a file that the version itself is.
+        /// Its name is empty for the root, and for a version that is a file.
         var entry: TreeEntry
         /// The content, unless it is a file in a directory.
         var object: PackObject?
-        /// `nil` where the version is a directory or file.
+        /// `nil` if the version is a directory or file.
         var commit: (id: ObjectID, commit: Commit)?
-        /// The trees from the root to what the path leads to, that among them if it is one.
+        /// The trees from the root to the target, including the target if it is one.
         var trees: [ObjectID] = []
-        /// The `.gitattributes` of the directories above, with how many names lead to each.
+        /// The `.gitattributes` of the directories above, each with the depth of its directory.
         var attributes: [(depth: Int, id: ObjectID)] = []
         /// The `.gitmodules` of the root.
         var modules: ObjectID?
@@ -58,7 +58,7 @@ struct ContentReader {
         }
     }
 
-    /// Gives out the bytes of an object, whose id has been computed from them.
+    /// Delivers an object's content. Its hash has been verified.
     ///
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
     func readObject(_ name: String, _ emit: Emit) async throws(FetchError) {
@@ -72,8 +72,8 @@ struct ContentReader {
     }
 
     /// - Parameters:
-    ///   - start: What the version's name stands for.
-    ///   - whole: Told how many objects come, when the server sends all of the version.
+    ///   - start: The object id of the version.
+    ///   - whole: Called with the number of objects when the server sends the whole version.
     func find(
         _ path: [[UInt8]], in start: ObjectID,
         whole: (Int) async throws(FetchError) -> Void
@@ -136,7 +136,7 @@ struct ContentReader {
 
     private static let tagsMax = 16
 
-    /// - Parameter entries: What there is in the directory where the last name was not found.
+    /// - Parameter entries: Entries of the directory in which the last name was not found.
     private func missing(_ path: [[UInt8]], among entries: [TreeEntry] = []) -> FetchError {
         let directory = Array(path.dropLast())
         let typed = path.last.flatMap { String(validating: $0, as: UTF8.self) }
@@ -159,7 +159,7 @@ struct ContentReader {
 
     // MARK: Delivery
 
-    /// Whether what is there is what was there: then there is nothing to deliver.
+    /// True if the target is the same as at the earlier visit, so that the body is not sent.
     private func isUnchanged(_ id: ObjectID, _ emit: Emit) async throws(FetchError) -> Bool {
         guard known == id.description else { return false }
         var head = Head(.success)
@@ -194,7 +194,7 @@ struct ContentReader {
                 try file.begin(size: entry.size)
             case .data(let bytes): try await file.take(bytes, emit)
             case .end(let computed):
-                // A short file is checked before anybody gets it.
+                // A short file is delivered only if its hash is right.
                 if computed == id { try await file.end(emit) }
                 found = computed
             }
@@ -209,7 +209,7 @@ struct ContentReader {
     fileprivate func deliver(
         _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, id: ObjectID, _ emit: Emit
     ) async throws(FetchError) {
-        // Git's own rule tells text from binary: a NUL near the beginning.
+        // Git's own rule for binary files: a NUL near the beginning.
         let isBinary = content.prefix(Self.beginningBytes).contains(ASCII.nul)
         var head = Head(
             .success,
@@ -225,7 +225,7 @@ struct ContentReader {
         try await deliver(content, emit)
     }
 
-    /// A body in pieces, between which signals and the deadline are seen.
+    /// Emits a body in pieces. In between, signals and the deadline are checked.
     private func deliver(_ content: ArraySlice<UInt8>, _ emit: Emit) async throws(FetchError) {
         var rest = content
         while !rest.isEmpty {
@@ -268,7 +268,7 @@ struct ContentReader {
     private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
 }
 
-/// A file that arrives in pieces, the first of which are held until they tell its type.
+/// A file that arrives in pieces. The first ones are buffered until they tell its type.
 private final class FileDelivery {
     private let reader: ContentReader
     private let id: ObjectID
@@ -293,7 +293,6 @@ private final class FileDelivery {
         if (beginning?.count ?? 0) >= ContentReader.beginningBytes { try await end(emit) }
     }
 
-    /// Gives out what is held.
     func end(_ emit: Emit) async throws(FetchError) {
         guard let bytes = beginning.take() else { return }
         try await reader.deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
@@ -301,7 +300,6 @@ private final class FileDelivery {
 }
 
 extension TreeEntry {
-    /// Six octal digits.
     private var paddedMode: String {
         let digits = String(mode, radix: 8)
         return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
@@ -309,7 +307,7 @@ extension TreeEntry {
 
     /// The record `entry`.
     ///
-    /// - Parameter url: Where the repository of a submodule is.
+    /// - Parameter url: URL of a submodule's repository.
     func facts(_ url: Facts.Value) -> Facts {
         let word =
             switch kind {
@@ -338,7 +336,7 @@ extension TreeEntry {
         return Array("\(paddedMode) \(type) \(id)\t".utf8) + Self.quoted(name) + [ASCII.lineFeed]
     }
 
-    /// As Git does without core.quotePath: only what could be mistaken is in quotes.
+    /// Quotes a name as Git does without core.quotePath: only if it has special characters.
     static func quoted(_ name: ArraySlice<UInt8>) -> [UInt8] {
         let isPlain = name.allSatisfy { $0 >= 0x20 && $0 != 0x7F && $0 != 0x22 && $0 != 0x5C }
         if isPlain { return Array(name) }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What Git does to a file's content on its way out of the repository, as its attributes say
-/// (gitattributes(5)): `ident`, the ends of lines, the encoding. Pure.
+/// Git's conversion of a file's content at checkout, by its attributes (gitattributes(5)): `ident`,
+/// line endings, encoding. Pure.
 struct Conversion: Hashable, Sendable {
     private enum LineEnds: Hashable {
-        /// LF becomes CR LF, always or in what looks like text.
+        /// LF becomes CR LF: always, or if the content looks like text.
         case always, inText
     }
 
@@ -19,14 +19,13 @@ struct Conversion: Hashable, Sendable {
         encoding = Self.encoding(attributes["working-tree-encoding"])
     }
 
-    /// Whether it changes nothing.
     var isEmpty: Bool { !expandsIdent && lineEnds == nil && encoding == nil }
 
     /// - Parameters:
-    ///   - id: Of the content.
-    ///   - bytesMax: A result of more bytes is not complete.
-    /// - Returns: What the content becomes, and whether it could be encoded: where it cannot, Git
-    ///   leaves it as it is.
+    ///   - id: Object id of the content.
+    ///   - bytesMax: A result of more bytes may be incomplete.
+    /// - Returns: The converted content, and false if it could not be encoded: then Git leaves the
+    ///   encoding as it is.
     func apply(
         to content: [UInt8], _ id: ObjectID, bytesMax: Int = .max
     ) -> (content: [UInt8], isEncoded: Bool) {
@@ -91,7 +90,8 @@ struct Conversion: Hashable, Sendable {
                 let old = rest.dropFirst(3)
                 guard let end = old.firstIndex(of: dollar) else { break }
                 let text = old[..<end]
-                // Another system's: a line end, or a space before the last byte.
+                // The keyword of another system: it has a line end, or a space before the last
+                // byte.
                 if text.contains(ASCII.lineFeed) { continue }
                 if let space = text.dropFirst().firstIndex(of: ASCII.space), space < end - 1 {
                     continue

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// References with the moment that each is of: when an annotated tag was made, or the commit that
-/// it names. One request for all of them: their commits alone, where the server can filter.
+/// References with dates: of the annotated tag, or of the commit that it names. One request for all
+/// of them: for the commits alone, if the server can filter.
 struct DatedRefs {
     private let repository: Repository
 
     init(_ repository: Repository) { self.repository = repository }
 
-    /// A line for each reference: the id, the name and the date, between tabs.
+    /// Writes a line for each reference: the id, the name and the date, between tabs.
     func write(_ refs: [Ref], wantsItems: Bool, _ emit: Emit) async throws(FetchError) {
         guard !refs.isEmpty else { return }
         var (wants, known) = ([ObjectID](), Set<ObjectID>())
@@ -17,7 +17,7 @@ struct DatedRefs {
         }
         let pack = try await repository.history(
             FetchRequest(wants: wants, depth: 1, filter: .trees))
-        // A server leaves a tree out that one of the commits has, also where a tag names it.
+        // If a tag names the tree of one of the commits, a server leaves that tree out.
         let lacking = wants.filter { pack.find($0) == nil }
         let branches = refs.lazy.filter { !$0.name.hasPrefix(Tag.prefix) }.map(\.oid)
         var others = pack
@@ -38,7 +38,7 @@ struct DatedRefs {
         try await emit(.body(lines[...]))
     }
 
-    /// `nil` for a directory or file, and what does not say it.
+    /// `nil` for a directory or file, and for a tag without a date.
     private func date(of ref: Ref, _ pack: PackSpool) throws(FetchError) -> Int? {
         guard let id = ObjectID(hex: ref.oid),
             let object = try pack.object(id, bytesMax: Self.bytesMax)

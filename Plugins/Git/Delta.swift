@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// How to make an object out of another one (gitformat-pack(5)): two sizes, then instructions to
-/// copy from the base or to insert what follows. They arrive in any pieces. Pure.
+/// Parses a delta (gitformat-pack(5)): two sizes, then instructions to copy from the base or to
+/// insert the bytes that follow. Input may arrive in any pieces. Pure.
 struct DeltaReader: Sendable {
     enum Step: Hashable, Sendable {
-        /// Of base and result, before everything else. To be checked against limits.
+        /// Sizes of base and result, the first step. The caller checks them against limits.
         case sizes(base: Int, result: Int)
-        /// Within the base.
+        /// A range of the base.
         case copy(Range<Int>)
         /// Never empty.
         case insert(ArraySlice<UInt8>)
@@ -15,20 +15,20 @@ struct DeltaReader: Sendable {
 
     private var input: ArraySlice<UInt8> = []
     private var sizes: (base: Int, result: Int)?
-    /// Bytes of the result that no step has made yet.
+    /// Bytes of the result that no step has produced yet.
     private var missingBytes = 0
-    /// Bytes still to come of an instruction to insert.
+    /// Bytes of an insert instruction that are still to come.
     private var insertBytes = 0
 
-    /// Adds the next bytes; best when ``next()`` has given out all that came before.
+    /// Adds the next bytes; cheapest when ``next()`` has consumed all bytes before.
     mutating func add(_ bytes: ArraySlice<UInt8>) {
         if input.isEmpty { input = bytes } else { input += bytes }
     }
 
-    /// The next step; `nil` when more bytes are needed, or there are no more.
+    /// The next step; `nil` when more bytes are needed, or at the end.
     ///
-    /// - Throws: `protocol-error` for an instruction that is out of bounds, or makes more than the
-    ///   result.
+    /// - Throws: `protocol-error` for an instruction that is out of bounds, or that exceeds the
+    ///   size of the result.
     mutating func next() throws(FetchError) -> Step? {
         guard let sizes else { return try readSizes() }
         if insertBytes > 0 { return insert() }
@@ -53,9 +53,9 @@ struct DeltaReader: Sendable {
         return .copy(offset..<(offset + count))
     }
 
-    /// To be called behind the last byte.
+    /// Called after the last byte.
     ///
-    /// - Throws: `protocol-error` when the delta is cut off, or the result is.
+    /// - Throws: `protocol-error` when the delta or its result is truncated.
     func finish() throws(FetchError) {
         guard sizes != nil, insertBytes == 0, input.isEmpty else {
             throw .malformedPack("a delta is cut off")
@@ -85,7 +85,7 @@ struct DeltaReader: Sendable {
         return .sizes(base: base, result: result)
     }
 
-    /// Seven bits per byte, the lowest first.
+    /// Seven bits per byte, least significant first.
     private static func size(_ rest: inout ArraySlice<UInt8>) throws(FetchError) -> Int? {
         var value = 0
         for shift in stride(from: 0, to: 56, by: 7) {
@@ -96,8 +96,7 @@ struct DeltaReader: Sendable {
         throw .malformedPack("the size in a delta is too large")
     }
 
-    /// A number, the lowest byte first, of which `present` tells by bit which bytes are not 0 and
-    /// follow.
+    /// A little-endian number. The bits of `present` tell the bytes that follow; the others are 0.
     private static func number(_ present: UInt8, _ rest: inout ArraySlice<UInt8>) -> Int {
         var value = 0
         for position in 0..<4 where present >> position & 1 != 0 {

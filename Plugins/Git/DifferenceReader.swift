@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A path that differs between two trees.
 struct TreeChange: Hashable, Sendable {
-    /// A file on one side.
     struct Side: Hashable, Sendable {
-        /// As Git writes it: 100644, 100755, 120000 or 160000.
+        /// Git's mode: 100644, 100755, 120000 or 160000.
         let mode: UInt32
         let id: ObjectID
 
@@ -24,11 +22,11 @@ struct TreeChange: Hashable, Sendable {
     }
 
     let path: [UInt8]
-    /// `nil` where there is none; never both.
+    /// `nil` if the file is missing on this side; never both.
     let old: Side?
     let new: Side?
 
-    /// A, D, M, or T where a file has become something else than a file.
+    /// A, D, M, or T for a change of type, for example from a file to a link.
     var status: String {
         guard let old else { return "A" }
         guard let new else { return "D" }
@@ -36,7 +34,7 @@ struct TreeChange: Hashable, Sendable {
     }
 }
 
-/// Two trees side by side, in the order of git-diff(1). Pure: trees are asked for by their ids.
+/// Compares two trees, in the order of git-diff(1). Pure: the caller supplies subtrees.
 struct TreeComparison {
     private let format: ObjectFormat
     private let paths: [[UInt8]]
@@ -64,11 +62,11 @@ struct TreeComparison {
 
     enum Step {
         case change(TreeChange)
-        /// To be answered by ``enter(_:_:_:)``; `nil` where one side has none.
+        /// Answered by ``enter(_:_:_:)``; `nil` if one side has no such directory.
         case directory([UInt8], old: ObjectID?, new: ObjectID?)
     }
 
-    /// - Parameter paths: What alone is compared, with all that is below; empty for everything.
+    /// - Parameter paths: Limits the comparison to these paths and all below; empty for everything.
     init(
         _ old: [UInt8], _ new: [UInt8], _ format: ObjectFormat, paths: [[UInt8]]
     ) throws(FetchError) {
@@ -77,7 +75,6 @@ struct TreeComparison {
         levels = [Level(path: [], old: try Side(old, format), new: try Side(new, format))]
     }
 
-    /// Goes into the directory that ``next()`` has named.
     mutating func enter(
         _ path: [UInt8], _ old: [UInt8]?, _ new: [UInt8]?
     ) throws(FetchError) {
@@ -132,7 +129,7 @@ struct TreeComparison {
         }
     }
 
-    /// As trees are sorted: a directory as if its name had a slash at its end. What is missing
+    /// Order of tree entries: a directory as if its name had a slash at its end. A missing entry
     /// comes last.
     private static func order(_ old: TreeEntry?, _ new: TreeEntry?) -> Int {
         guard let old else { return 1 }
@@ -149,9 +146,8 @@ struct TreeComparison {
     }
 }
 
-/// What differs between two versions, as git-diff(1) lists it: names, or the lines of files. The
-/// server is asked for both with their trees and without a file, and for the files that differ
-/// where their lines are to be shown.
+/// The differences between two versions, as git-diff(1) lists them: names, or a patch. Requests the
+/// trees of both versions without files, and for a patch also the files that differ.
 struct DifferenceReader {
     private let repository: Repository
     private let question: DifferenceQuestion
@@ -202,7 +198,7 @@ struct DifferenceReader {
 
     // MARK: Patches
 
-    /// Asks for the files of both sides, in one exchange, and shows what differs in each.
+    /// Requests the files of both sides in one exchange, and writes the patch.
     private func writePatch(
         _ comparison: inout TreeComparison, _ pack: PackSpool, _ emit: Emit
     ) async throws(FetchError) {
@@ -248,7 +244,7 @@ struct DifferenceReader {
     }
 
     private static let patchFilesMax = 1 << 16
-    /// Of all of them: a kilobyte for each.
+    /// Total of all paths: a kilobyte for each.
     private static let patchPathBytesMax = 64 << 20
 
     private func patched(
@@ -290,7 +286,7 @@ struct DifferenceReader {
         return tree.content
     }
 
-    /// The tree behind a version.
+    /// The tree that a version's object points to.
     private func tree(
         _ id: ObjectID, _ name: String?, _ pack: PackSpool
     ) throws(FetchError) -> PackObject {

@@ -2,23 +2,22 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// How a file differs between two versions, in the form of git-diff(1) that git-apply(1) takes.
-/// Pure.
+/// The differences of a file between two versions, in the form of git-diff(1) that git-apply(1)
+/// accepts. Pure.
 struct FilePatch {
-    /// One side of a file.
     enum Content {
         case text([UInt8])
         case binary
 
-        /// Git's own rule tells text from binary: a NUL near the beginning.
+        /// Git's own rule for binary files: a NUL near the beginning.
         init(_ bytes: [UInt8]) {
             self = bytes.prefix(8000).contains(ASCII.nul) ? .binary : .text(bytes)
         }
     }
 
-    /// Larger files are shown as binary ones.
+    /// Larger files are treated as binary.
     static let textBytesMax = 16 << 20
-    /// So are those with more lines, both versions together: a line takes some hundred bytes of
+    /// So are files with more lines, both versions together: a line takes some hundred bytes of
     /// memory.
     static let linesMax = 1 << 20
 
@@ -31,8 +30,7 @@ struct FilePatch {
         (self.change, self.old, self.new, self.format) = (change, old, new, format)
     }
 
-    /// With a header for each part: a file that has become something else than a file is removed
-    /// and added again.
+    /// The patch with its header. A change of type is shown as a removal and an addition.
     ///
     /// - Throws: `interrupted`, `timeout`.
     func text() throws(FetchError) -> [UInt8] {
@@ -64,7 +62,7 @@ struct FilePatch {
         let (oldLines, newLines) = (Self.lines(oldText), Self.lines(newText))
         let hunks = try UnifiedDiff.text(
             old: oldLines, new: newLines, name: "", showsFunctions: true)
-        // Its own names come first, in two lines.
+        // The first two lines are the diff's own names.
         guard let first = hunks.firstIndex(of: ASCII.lineFeed),
             let end = hunks[(first + 1)...].firstIndex(of: ASCII.lineFeed)
         else { return text }
@@ -73,12 +71,12 @@ struct FilePatch {
         return text + hunks[(end + 1)...]
     }
 
-    /// What the line with the name of a side begins with.
+    /// The start of a line with the name of a side.
     private static func mark(_ sign: Character) -> [UInt8] {
         Array(String(repeating: sign, count: 3).utf8) + [ASCII.space]
     }
 
-    /// A name with a blank in it ends with a tab, for programs that take a date behind it.
+    /// A name with a blank in it ends with a tab, for programs that expect a date after it.
     private static func nameEnd(_ name: [UInt8]) -> [UInt8] {
         name.contains(ASCII.space) && name.first != UInt8(ascii: "\"")
             ? [ASCII.tab, ASCII.lineFeed] : [ASCII.lineFeed]
@@ -101,7 +99,7 @@ struct FilePatch {
         text.count { $0 == ASCII.lineFeed }
     }
 
-    /// A last line without its end is one with a remark behind it, as diff(1) shows it.
+    /// A last line without a line end gets a remark after it, as in diff(1).
     private static func lines(_ text: [UInt8]) -> [ArraySlice<UInt8>] {
         guard let last = text.last else { return [] }
         var lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)

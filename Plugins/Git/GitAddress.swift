@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a Git URL asks for: a repository, after `//` a path in it, of which `?ref=` says the
-/// version, and in its query what is to be known of them. Pure.
+/// The parts of a Git URL: a repository, a path in it after `//`, its version in `?ref=`, and
+/// another query in place of these. Pure.
 struct GitAddress: Hashable, Sendable {
     /// Without path in the repository, query and fragment; `http` or `https` for smart HTTP.
     let repository: URI
-    /// The names that lead to a file or directory; `nil` asks for the references.
+    /// Components of the path to a file or directory; `nil` asks for the references.
     let path: [[UInt8]]?
     /// A branch, tag, full reference or object id; `nil` is `HEAD`.
     let version: String?
-    /// What is asked of it.
     let question: GitQuestion
-    /// The query of the URL.
     private let query: String?
     /// The URL up to the path in the repository.
     private let base: String
 
-    /// - Throws: `bad-url` for what cannot be sent, and for a query that means nothing here.
+    /// - Throws: `bad-url` for a URL that cannot be sent, and for an unknown query.
     init(_ uri: URI) throws(FetchError) {
         guard uri.userinfo == nil else {
             throw .badURL("no user name can be given", hint: "leave it out of the URL")
@@ -60,7 +58,7 @@ struct GitAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether more is asked for than the references.
+    /// True for everything but the list of references.
     var isOfContents: Bool {
         switch question {
         case .content: path != nil
@@ -69,10 +67,10 @@ struct GitAddress: Hashable, Sendable {
         }
     }
 
-    /// Whether all tags are to be looked up.
+    /// True if all tags have to be looked up.
     var needsTags: Bool { if case .describe = question { true } else { false } }
 
-    /// The versions that are to be looked up, `nil` for `HEAD`.
+    /// The versions to look up; `nil` for `HEAD`.
     var versions: [String?] {
         switch question {
         case .content, .tar: [version]
@@ -84,8 +82,8 @@ struct GitAddress: Hashable, Sendable {
         }
     }
 
-    /// The first packet of a git:// connection (gitprotocol-pack(5)). What follows the host comes
-    /// after a second NUL: servers from before protocol version 1 stop there.
+    /// The first packet of a git:// connection (gitprotocol-pack(5)). Parameters other than the
+    /// host follow a second NUL, where servers from before protocol version 1 stop reading.
     func daemonRequest(_ version: Int) throws(FetchError) -> [UInt8] {
         var path = try Self.decoded(repository.path)
         if path.starts(with: "/~".utf8) { path.removeFirst() }
@@ -95,16 +93,16 @@ struct GitAddress: Hashable, Sendable {
                 + Array((version > 0 ? "\0version=\(version)\0" : "").utf8))
     }
 
-    /// The URL of something else in the same version of the repository.
+    /// The URL of another path in the same version of the repository.
     func url(of path: [[UInt8]]) -> String { Self.url(base, path, version) }
 
-    /// Where one commit of the repository is shown in full.
+    /// The URL that shows one commit in full.
     func url(ofCommit id: ObjectID) -> String { "\(base)?log=\(id)&n=1&format=full" }
 
-    /// The URL of all that a version has.
+    /// The URL of a version's root directory.
     func url(ofVersion name: String) -> String { Self.url(base, [], name) }
 
-    /// The same in a repository that has moved to an http(s) URL.
+    /// This URL in a repository that has moved to an http(s) URL.
     func url(at repository: URI) -> String {
         Self.url("git+\(repository)", path, nil) + (query.map { "?\($0)" } ?? "")
     }
@@ -125,7 +123,7 @@ struct GitAddress: Hashable, Sendable {
         return name
     }
 
-    /// Nothing that could end a field on the wire.
+    /// Decodes text, and refuses control characters: they could end a field on the wire.
     private static func decoded(_ text: String) throws(FetchError) -> [UInt8] {
         let bytes = PercentEncoding.decode(text)
         guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Requests, and the frame of a reply that carries a pack. Pure.
+/// Encodes requests. Pure.
 enum GitCommand {
     private static let agent = "agent=smallweb"
 
-    /// Version 2: the command and what it says about us, up to its arguments. Nothing that the
-    /// server has not offered: it would hang up without a word.
+    /// Version 2: the command and our capabilities, without arguments. Only capabilities that the
+    /// server has offered: it would hang up silently at others.
     static func header(
         _ command: String, _ server: Advertisement
     ) throws(FetchError) -> [UInt8] {
@@ -18,7 +18,7 @@ enum GitCommand {
         return bytes + PktLine.delimPacket
     }
 
-    /// - Throws: `permanent-failure` when the server lacks what this needs.
+    /// - Throws: `permanent-failure` when the server lacks a required capability.
     static func fetch(
         _ request: FetchRequest, _ server: Advertisement
     ) throws(FetchError) -> [UInt8] {
@@ -43,10 +43,10 @@ enum GitCommand {
                 "the server can send no single version: it lacks side-band-64k or shallow",
                 hint: "clone the repository with git")
         }
-        // In thin packs deltas may be to what the client has. dulwich, which names no agent,
-        // insists on them, but makes none. PackSpool refuses a delta whose base never comes.
+        // In thin packs deltas may be against objects of the client. dulwich, which names no agent,
+        // insists on thin-pack, but makes no such deltas. PackSpool refuses one without its base.
         let isThin = request.haves.isEmpty || server.value("agent") == nil
-        // Some servers refuse clients that they cannot tell which of their objects they know.
+        // Some servers refuse clients without a way to acknowledge common objects.
         let acknowledgements =
             server.value("multi_ack_detailed") == nil ? "multi_ack" : "multi_ack_detailed"
         var offered = [
@@ -54,7 +54,7 @@ enum GitCommand {
         ].filter {
             server.value($0) != nil && (isThin || $0 != "thin-pack")
         }
-        // Without it everything comes, and what is too old is left out here.
+        // Without deepen-since the server sends everything, and old commits are dropped here.
         var request = request
         if server.value("deepen-since") == nil { request.since = nil }
         if request.since != nil { offered.append("deepen-since") }
@@ -74,20 +74,20 @@ enum GitCommand {
     }
 }
 
-/// What is asked for in one exchange, in the words of gitprotocol-v2(5).
+/// The arguments of one fetch, in the words of gitprotocol-v2(5).
 struct FetchRequest: Hashable, Sendable {
-    /// What a server leaves out. Others know no more of these than the two.
+    /// Objects that the server leaves out. Servers other than Git's support only these two.
     enum Filter: String, Sendable {
         case trees = "tree:0"
         case blobs = "blob:none"
     }
 
     var wants: [ObjectID]
-    /// What is not needed, with all that it stands on.
+    /// Commits that are not needed, with all their ancestors.
     var haves: [ObjectID] = []
-    /// So many commits deep; `nil` for all.
+    /// Number of generations of commits; `nil` for all.
     var depth: Int?
-    /// Commits from this moment on, in Unix seconds.
+    /// Earliest commit date, in Unix seconds.
     var since: Int?
     var filter: Filter?
 
@@ -101,20 +101,20 @@ struct FetchReply {
     private let version: Int
     private var isPack = false
     private var emptyInARow = 0
-    /// Commits whose parents the server does not send, for lack of depth or of the parents.
+    /// Commits without parents in the pack, because of the depth, or because the server lacks them.
     private(set) var shallow: Set<ObjectID> = []
     private static let shallowMax = 1 << 20
 
-    /// Servers send empty packets while they make the pack, one every five seconds by default: so
-    /// many are days, or a server that will never come to an end.
+    /// Servers send empty packets while they make the pack, by default one every five seconds. This
+    /// many last for days, or the server will never come to an end.
     static let emptyInARowMax = 65_536
 
     enum Step: Hashable {
         case more
-        /// Empty in a packet that only keeps the connection alive.
+        /// Empty for a packet that only keeps the connection alive.
         case pack(ArraySlice<UInt8>)
         case end
-        /// The server gives up, and says why.
+        /// The server gives up; with its reason.
         case fatal(String)
     }
 
@@ -123,17 +123,17 @@ struct FetchReply {
     mutating func take(_ packet: PktLine) throws(FetchError) -> Step {
         guard isPack else { return try takeSection(packet) }
         guard case .data(let payload) = packet else { return .end }
-        // The side band's own byte is all that there is.
+        // An empty packet holds only the byte of the side band.
         emptyInARow = payload.count > 1 ? 0 : emptyInARow + 1
         guard emptyInARow <= Self.emptyInARowMax else {
             throw FetchError(
                 .protocolError, .body,
                 "the server sent more than \(Self.emptyInARowMax) empty packets in a row")
         }
-        // Once side-band-64k is in use, the first byte says which of three streams the rest is of.
+        // With side-band-64k, the first byte is the number of the stream.
         switch payload.first {
         case 1: return .pack(payload.dropFirst())
-        // Text for people, cut anywhere.
+        // Progress messages, truncated anywhere.
         case 2: return .more
         case 3:
             let text = payload.last == ASCII.lineFeed ? payload.dropLast() : payload
@@ -157,15 +157,15 @@ struct FetchReply {
         known.insert(id)
     }
 
-    /// What comes before the pack: sections by name in version 2, in any order; shallow lines, a
-    /// flush and `NAK` before.
+    /// Reads the part before the pack: in version 2, named sections in any order; before, shallow
+    /// lines, a flush and `NAK`.
     private mutating func takeSection(_ packet: PktLine) throws(FetchError) -> Step {
         if let text = packet.text {
             if text.starts(with: "shallow ".utf8) {
                 try Self.add(shallow: text, to: &shallow)
             }
-            // Before version 2 an ACK comes for what we have, and a NAK for nothing. One that goes
-            // on behind the id is not the last.
+            // Before version 2, an ACK names a common commit, and a NAK means none. An ACK with a
+            // word after its id is not the last one.
             isPack =
                 version == 2
                 ? text.elementsEqual("packfile".utf8)

@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A server of one repository, whatever carries its packets: it greets, then answers requests.
+/// A connection to a server of one repository: a greeting, then requests and replies.
 protocol GitConversation: AnyObject {
-    /// Called whenever packets have arrived: takes all that are there, and says whether the last
-    /// one of the reply was among them.
+    /// Called whenever packets have arrived. Takes all of them, and returns true after the last one
+    /// of the reply.
     typealias Take = (inout PktLineDecoder) async throws(FetchError) -> Bool
 
     /// The reply by which the server refused, once an exchange has thrown for that reason.
     var refusal: Head? { get set }
 
-    /// - Parameter version: What is asked for; the server answers with that or an older one.
-    /// - Throws: `empty-reply`, `truncated`, and what the transport and `take` throw.
+    /// - Parameter version: The version to ask for; the server answers with that or an older one.
+    /// - Throws: `empty-reply`, `truncated`, errors of the transport and of `take`.
     func greet(_ version: Int, _ take: Take) async throws(FetchError)
     func exchange(_ request: [UInt8], _ take: Take) async throws(FetchError)
 
-    /// Says goodbye.
+    /// Ends the connection politely. Ignores errors.
     func finish() async
 }
 
 extension GitConversation {
-    /// Notes why the server refuses, in its own words: that is a reply. To be thrown.
+    /// Keeps the server's reason for the refusal, as that is a reply. Returns the error to throw.
     func refused(_ text: String) -> FetchError {
         refusal = refusal ?? Head(.permanentFailure, meta: text)
         return FetchError(.permanentFailure, .header, text)
     }
 
-    /// The next packet of a reply, in which an `ERR` packet ends everything.
+    /// The next packet of a reply. An `ERR` packet ends the conversation.
     func next(_ decoder: inout PktLineDecoder) throws(FetchError) -> PktLine? {
         let packet = try decoder.next()
         if let text = packet?.serverError { throw refused(text) }
@@ -61,15 +61,15 @@ final class DaemonConversation: GitConversation {
     }
 
     func finish() async {
-        // Without it the server would report that the client hung up.
+        // Without the flush the server would report that the client hung up.
         try? await stream.writeAll(PktLine.flushPacket)
         stream.close()
     }
 
-    /// - Parameter received: What had come before the request.
+    /// - Parameter received: Number of bytes that had come before the request.
     private func endedTooSoon(after received: Int) -> FetchError {
         if received > 0 && received == stream.bytesReceived {
-            // dulwich and JGit say nothing when they refuse.
+            // dulwich and JGit refuse silently.
             return FetchError(
                 .truncated, .body, "the server hung up instead of answering a request",
                 remedy: .listReferences)
@@ -88,7 +88,7 @@ final class DaemonConversation: GitConversation {
 /// Smart HTTP (gitprotocol-http(5)): each exchange is a request by itself.
 final class HTTPConversation: GitConversation {
     private let client: any HTTPClient
-    /// What follows replies.
+    /// Counts bytes after replies.
     private var overhead: Overhead
     private let request: Request
     private let address: GitAddress
@@ -113,7 +113,7 @@ final class HTTPConversation: GitConversation {
     func exchange(_ bytes: [UInt8], _ take: Take) async throws(FetchError) {
         var uri = address.repository
         uri.path += "/git-upload-pack"
-        // That of the greeting, whatever was asked for: a cache may have that of another client.
+        // The version of the greeting, whatever was requested: a cache may hold another client's.
         let isCommand = bytes.dropFirst(4).starts(with: "command=".utf8)
         try await perform(uri, body: bytes, "result", isCommand ? 2 : 0, take)
     }
@@ -158,7 +158,7 @@ final class HTTPConversation: GitConversation {
     /// Longest reason of a refusal that is read.
     private static let reasonBytesMax = 1024
 
-    /// A text on one line; `nil` for nothing.
+    /// The text on one line; `nil` if it is empty or looks like HTML.
     private static func line(_ text: [UInt8]) -> String? {
         let words = String(
             decoding: text[..<(text.count - text[...].cutCharacterCount)], as: UTF8.self
@@ -167,9 +167,9 @@ final class HTTPConversation: GitConversation {
         return words.first?.hasPrefix("<") ?? true ? nil : words.joined(separator: " ")
     }
 
-    /// Notes a `refusal` for every reply but the one that was asked for.
+    /// Sets `refusal` for every reply but the expected one.
     ///
-    /// - Throws: Unless its body may say why.
+    /// - Throws: Unless the body may give a reason.
     private func check(
         _ reply: HTTPReply, _ type: String, method: String, at uri: URI
     ) throws(FetchError) {
@@ -204,7 +204,7 @@ final class HTTPConversation: GitConversation {
         throw refused(String(decoding: reply.reason, as: UTF8.self))
     }
 
-    /// Only the first request is redirected, and what is left without its end is the repository.
+    /// Only the first request is redirected. The URL without `/info/refs` is the new repository.
     private func redirectTarget(_ location: String?, from uri: URI) -> String? {
         guard let location, uri.query == Self.service,
             var target = try? uri.resolving(location, keepsDotSegments: { _ in true }),
@@ -213,7 +213,7 @@ final class HTTPConversation: GitConversation {
         target.path.removeLast("/info/refs".count)
         target.query = nil
         target.fragment = nil
-        // A server that says "//" would decide which path is asked for.
+        // With "//" in it, the server could choose the path in the repository.
         let moved = address.url(at: target)
         guard let uri = try? URI(parsing: moved), let next = try? GitAddress(uri),
             next.path == address.path, next.version == address.version,

@@ -2,7 +2,7 @@
 internal import SmallWebCore
 
 extension GitQuestion {
-    /// What a command line says instead of keys of the query.
+    /// Options for keys of the query.
     static let options =
         [
             Request.Option(
@@ -141,7 +141,6 @@ extension GitQuestion {
     private static let group = "Archives of repositories"
     private static let historyGroup = "Commits (log)"
 
-    /// The commands.
     static let verbs: [Verb] = [log, describe, difference]
 
     private static let describe: Verb = {

@@ -72,7 +72,7 @@ public struct GitPlugin: ProtocolHandler {
         }
         let conversation: any GitConversation
         if request.scheme.transport == .tcp {
-            // Too long a path is found out before anybody is called.
+            // Fails for a path that is too long, before a connection is made.
             _ = try address.daemonRequest(2)
             conversation = DaemonConversation(
                 try await dialer.dial(request.endpoint), address)
@@ -99,7 +99,7 @@ public struct GitPlugin: ProtocolHandler {
         return completeness
     }
 
-    /// What is asked beside the references.
+    /// Answers a URL that asks for more than the references.
     private func answer(
         _ repository: Repository, _ request: Request, _ files: LFSFiles?, _ emit: Emit
     ) async throws(FetchError) -> Completeness {
@@ -140,7 +140,7 @@ public struct GitPlugin: ProtocolHandler {
         _ conversation: any GitConversation, _ files: LFSFiles?, _ emit: Emit
     ) async throws(FetchError) -> Completeness {
         var server = Advertisement()
-        // Before version 2 the greeting is the list, which need not be held to be passed on.
+        // Before version 2 the greeting is the list: it is passed on as it comes.
         var list: RefList?
         var listed = VersionNames()
         let candidates = address.versions.flatMap { Repository.candidates($0 ?? "HEAD") }
@@ -151,7 +151,7 @@ public struct GitPlugin: ProtocolHandler {
         func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             overhead = self.overhead
-            // Their dates are asked for when all of them are known.
+            // Dates are requested when all references are known.
             guard !showsDates else { return dated += refs }
             try await give(refs, of: address, lines, emit)
         }
@@ -160,7 +160,7 @@ public struct GitPlugin: ProtocolHandler {
             list = RefList(query, wantsRefs: request.wantsItems || showsDates, server)
             try await emit(.head(server.listHead(name: "refs")))
         }
-        // The same whatever is shown: what was recorded in one form answers in the others.
+        // The same requests for all output formats, so that a recording answers each of them.
         try await conversation.greet(2) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
                 try overhead.add(packet)
@@ -169,7 +169,7 @@ public struct GitPlugin: ProtocolHandler {
                 case .end: return true
                 case .ref(let line) where address.isOfContents:
                     let ref = try RefLine(plain: line, server.format)
-                    // Not what a tag points to: a server may give out only what it has listed.
+                    // Not the target of a tag: a server may refuse objects that it has not listed.
                     let name = String(decoding: ref.name, as: UTF8.self)
                     let isWanted =
                         candidates.contains(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a URL's query asks of a repository. Pure.
+/// The query of a Git URL. Pure.
 enum GitQuestion: Hashable, Sendable {
     /// The references, or a file or directory where there is a path.
     case content
@@ -10,19 +10,19 @@ enum GitQuestion: Hashable, Sendable {
     case log(LogQuestion)
     case describe(DescribeQuestion)
     case difference(DifferenceQuestion)
-    /// The bytes of what a name or id stands for, a tag itself and not what it is of.
+    /// The content of an object by name or id; of a tag itself, not of its target.
     case object(String)
 }
 
 struct TarQuestion: Hashable, Sendable {
-    /// What each name in the archive begins with.
+    /// Put before each name in the archive.
     var prefix: [UInt8] = []
-    /// How many directories at the beginning of each name are left out.
+    /// Number of leading directories to remove from each name.
     var strip = 0
-    /// Whether files in Git LFS come instead of the pointers to them.
+    /// True to replace the pointers of Git LFS by their files.
     var takesLargeFiles = false
 
-    /// A path without the directories that are left out; `nil` when nothing is left.
+    /// A path without the leading directories; `nil` when nothing is left.
     func stripped(_ path: [UInt8]) -> [UInt8]? {
         var rest = path[...]
         for _ in 0..<strip {
@@ -35,12 +35,12 @@ struct TarQuestion: Hashable, Sendable {
 
 struct LogQuestion: Hashable, Sendable {
     var range: VersionRange
-    /// How many commits; `nil` for all.
+    /// Limit of commits; `nil` for all.
     var count: Int?
-    /// In Unix seconds.
+    /// Earliest commit date, in Unix seconds.
     var since: Int?
     var isFull = false
-    /// What alone is looked at, with all that is below; empty for everything.
+    /// Limits the list to changes of these paths and all below; empty for everything.
     var paths: [[UInt8]] = []
 }
 
@@ -62,7 +62,7 @@ struct DifferenceQuestion: Hashable, Sendable {
 
 /// `A..B`, or one version alone.
 struct VersionRange: Hashable, Sendable {
-    /// What is left out, with all that it stands on; `nil` for nothing.
+    /// Excluded, with all its ancestors; `nil` for nothing.
     var from: String?
     /// `nil` is `HEAD`.
     var to: String?
@@ -96,7 +96,7 @@ struct VersionRange: Hashable, Sendable {
 }
 
 extension GitQuestion {
-    /// The keys that go with a question, by the key that asks it.
+    /// Keys that may accompany a question, by the question's key.
     static let keys: [(question: String, keys: [String])] = [
         ("tar", ["ref", "prefix", "strip", "lfs"]),
         ("log", ["n", "since", "format", "path"]),
@@ -107,10 +107,10 @@ extension GitQuestion {
         ("", ["ref"]),
     ]
 
-    /// What `?ref=` says, and the question.
+    /// Parses the version in `?ref=`, and the question.
     ///
-    /// - Parameter query: As it stands in the URL; `nil` without one.
-    /// - Throws: `bad-url` for a key that is not known, and a value that has no meaning.
+    /// - Parameter query: Not decoded; `nil` without one.
+    /// - Throws: `bad-url` for an unknown key or an invalid value.
     static func parse(
         _ query: String?
     ) throws(FetchError) -> (version: String?, question: GitQuestion) {
@@ -190,7 +190,7 @@ extension GitQuestion {
         }
     }
 
-    /// The parts of a query between ampersands.
+    /// The fields of a query, separated by ampersands.
     private struct Fields {
         private var fields: [(name: String, value: String?)] = []
 
@@ -231,7 +231,7 @@ extension GitQuestion {
             return bytes
         }
 
-        /// One that goes into a request.
+        /// A value that goes into a request: without control characters.
         func text(_ name: String) throws(FetchError) -> String? {
             try bytes(name).map { bytes throws(FetchError) in try Self.text(bytes, name) }
         }
@@ -251,7 +251,7 @@ extension GitQuestion {
             return text
         }
 
-        /// A branch, tag, full reference or object id, which must be there if the key is.
+        /// A branch, tag, full reference or object id. If the key is there, it must have a value.
         func version(_ name: String) throws(FetchError) -> String? {
             guard let bytes = try bytes(name) else { return nil }
             let text = String(decoding: bytes, as: UTF8.self)
@@ -325,10 +325,10 @@ extension GitQuestion {
 }
 
 extension LogQuestion {
-    /// The most that is answered.
+    /// Limit of commits in an answer.
     static let countMax = 100_000
 
-    /// A date, at midnight in UTC, or a moment in RFC 3339 form; `nil` for anything else.
+    /// Unix seconds of a date, at midnight in UTC, or of a time in RFC 3339 form; `nil` for others.
     static func seconds(_ text: String) -> Int? {
         if text.utf8.count == 10 { return UTCDate.seconds(text + "T00:00:00Z") }
         if text.hasSuffix("Z") { return UTCDate.seconds(text) }

@@ -1,25 +1,24 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The batch request of Git LFS, which asks where files are, and its answer (docs/api/batch.md of
+/// The batch request of Git LFS for the locations of files, and its answer (docs/api/batch.md of
 /// git-lfs). Pure.
 enum LFSBatch {
-    /// Of the request and of its answer.
+    /// Of requests and answers.
     static let mediaType = "application/vnd.git-lfs+json"
-    /// Files in one request: what git-lfs asks for at once.
+    /// Files in one request, as many as with git-lfs.
     static let filesMax = 100
-    /// Of an answer: a signed URL and its fields are some thousand bytes for each file.
+    /// Limit of an answer: a signed URL and its fields take some thousand bytes for each file.
     static let answerBytesMax = 4 << 20
 
-    /// Where one file is.
     enum Place: Hashable, Sendable {
         case download(URI, fields: [HTTPField])
-        /// The server has none, and says why.
+        /// The server does not have it; with its reason.
         case refused(String)
     }
 
-    /// Where the server of a repository takes such requests: below the repository's own name, which
-    /// ends with `.git` (docs/api/server-discovery.md).
+    /// The URL for the batch requests of a repository: below its name, which ends with `.git`
+    /// (docs/api/server-discovery.md).
     static func uri(of repository: URI) -> URI {
         var uri = repository
         uri.path += (uri.path.hasSuffix(".git") ? "" : ".git") + "/info/lfs/objects/batch"
@@ -43,11 +42,10 @@ enum LFSBatch {
     }
 
     /// - Parameters:
-    ///   - files: What was asked for: what else the answer has is passed over.
-    ///   - base: Where the answer comes from; a download may not be less secure than that.
-    /// - Returns: The place of each file, by ``LFSPointer/digits``.
-    /// - Throws: `protocol-error` for what is not an answer to the request, and for a place that is
-    ///   not to be visited.
+    ///   - files: The files of the request; others in the answer are ignored.
+    ///   - base: URL of the request; a download may not be less secure.
+    /// - Returns: The location of each file, by ``LFSPointer/digits``.
+    /// - Throws: `protocol-error` for an invalid answer, and for a URL that may not be fetched.
     static func parse(
         _ answer: ArraySlice<UInt8>, to files: [LFSPointer], from base: URI
     ) throws(FetchError) -> [String: Place] {
@@ -103,9 +101,9 @@ enum LFSBatch {
         return .download(try target(href, from: base), fields: fields)
     }
 
-    /// A place that a server names.
+    /// The URL of a download.
     ///
-    /// - Throws: `protocol-error` for what is not HTTP, and for plain HTTP after TLS.
+    /// - Throws: `protocol-error` for other schemes than HTTP, and for plain HTTP after TLS.
     static func target(_ reference: String, from base: URI) throws(FetchError) -> URI {
         if let scheme = URI.scheme(of: reference), scheme != "https", scheme != "http" {
             throw malformed("a file at a URL of the scheme \"\(scheme)\"")
@@ -127,7 +125,7 @@ enum LFSBatch {
 
     private static let fieldsMax = 64
 
-    /// - Returns: `nil` for a field that is about the connection, which is ours.
+    /// - Returns: `nil` for a field about the connection, as the client sets these itself.
     private static func field(_ name: String, _ value: String) throws(FetchError) -> HTTPField? {
         let isName = name.utf8.allSatisfy {
             $0 > 0x20 && $0 < 0x7F && !"\"(),/:;<=>?@[\\]{}".utf8.contains($0)

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The files of one archive that pointers stand for, from the Git LFS server of the repository.
+/// Downloads the files of one archive from the Git LFS server of the repository.
 ///
-/// They are asked for in the order in which they will be wanted, a hundred places in one request,
-/// when the first of those is wanted, and come eight at a time, as with git-lfs.
+/// A batch request asks for the locations of the next hundred files when the first of them is
+/// needed. Downloads run eight at a time, as with git-lfs.
 final class LFSFiles {
     private let dialer: any Dialer
     private let request: Request
-    /// Where the repository takes batch requests.
     private let uri: URI
-    /// What the last batch request said, by the digits of its files.
+    /// Locations from the last batch request, by digits.
     private var places: [String: LFSBatch.Place] = [:]
-    /// What has come and will be wanted, by the same.
+    /// Files downloaded in advance, by digits.
     private var arrived: [String: Spool] = [:]
 
     private static let filesAtOnce = 8
@@ -25,11 +24,11 @@ final class LFSFiles {
         uri = LFSBatch.uri(of: address.repository)
     }
 
-    /// The content of a file, whose size and hash are what its pointer says.
+    /// Content of a file. Its size and hash have been verified against the pointer.
     ///
-    /// - Parameter following: Pointers that will be wanted after it.
+    /// - Parameter following: Pointers that will be needed after it.
     /// - Throws: `permanent-failure` and `temporary-failure` when the server refuses;
-    ///   `protocol-error` for another content, and for an answer that is not one; `write`.
+    ///   `protocol-error` for wrong content or an invalid answer; `write`.
     func content(
         of file: LFSPointer, following: () throws(FetchError) -> [LFSPointer]
     ) async throws(FetchError) -> Spool {
@@ -45,7 +44,7 @@ final class LFSFiles {
         do throws(FetchError) {
             return try await download(file, with: others)
         } catch  where error.outcome == .permanentFailure && !isFresh {
-            // Its place may have expired while the files before it came.
+            // Its location may have expired during the downloads before it.
             places = try await ask(for: file, following())
             return try await download(file)
         }
@@ -91,8 +90,8 @@ final class LFSFiles {
         let content: Result<Spool, FetchError>
     }
 
-    /// Downloads a file, and with it some of those that will be wanted next. What fails of these
-    /// is tried again when it is wanted.
+    /// Downloads a file, together with some of those needed next. Failures of the latter are
+    /// ignored: they are retried when needed.
     private func download(
         _ file: LFSPointer, with others: [LFSPointer]
     ) async throws(FetchError) -> Spool {
@@ -104,7 +103,7 @@ final class LFSFiles {
             else { continue }
             files.append(next)
         }
-        // @unchecked: of this object they only read what does not change before all of them have
+        // @unchecked: the tasks read only properties that do not change before all of them have
         // ended.
         nonisolated(unsafe) let this = self
         var content: Result<Spool, FetchError>?
@@ -138,8 +137,8 @@ final class LFSFiles {
             throw FetchError(
                 .permanentFailure, .body, "Git LFS has no file \(file.digits): \(why)")
         }
-        // What the batch answer asks for is for that place alone; what the user has set, for the
-        // server of the repository.
+        // The fields of the answer are for that location alone; the user's fields are for the
+        // repository's server alone.
         var options = HTTPOptions(request)
             .redirected(status: nil, isSameOrigin: try isOurs(target))
         let given = Set(fields.map { $0.name.lowercased() })
@@ -211,7 +210,7 @@ final class LFSFiles {
     }
 }
 
-/// A file that arrives, held back until its hash is known.
+/// A file that is arriving. It is held back until its hash is known.
 private final class Received {
     private let file: LFSPointer
     private let content: Spool
@@ -221,7 +220,7 @@ private final class Received {
         (self.file, self.content, self.digest) = (file, content, digest)
     }
 
-    /// - Throws: `protocol-error` for more than the file has.
+    /// - Throws: `protocol-error` for more bytes than the file has.
     func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         guard content.count + bytes.count <= file.byteCount else {
             throw FetchError(

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A file that stands for another one, which is kept apart from the repository (Git LFS,
-/// docs/spec.md of git-lfs): lines `key SP value LF`, the version first. Pure.
+/// A pointer to a file that is stored apart from the repository (Git LFS, docs/spec.md of git-lfs):
+/// lines `key SP value LF`, the version first. Pure.
 struct LFSPointer: Hashable, Sendable {
-    /// SHA-256 of the file that it stands for: 64 hexadecimal digits in lower case.
+    /// SHA-256 of the file: 64 hexadecimal digits in lower case.
     let digits: String
-    /// Of the file that it stands for.
+    /// Size of the file.
     let byteCount: Int
 
     var id: String { Self.idPrefix + digits }
 
-    /// How long a pointer can be, in bytes.
+    /// Possible sizes of a pointer, in bytes.
     static let sizes = 100...1023
 
     private static let beginning = Array("version https://git-lfs.github.com/spec/v1\n".utf8)
     private static let idPrefix = "sha256:"
 
-    /// `nil` for anything else.
     init?(_ content: ArraySlice<UInt8>) {
         guard Self.sizes.contains(content.count), content.starts(with: Self.beginning),
             content.last == ASCII.lineFeed

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The commits of a version, or what one version adds to another, as git-log(1) lists them. The
-/// server is asked for commits alone: where it is told of a version that is known (`have`), its
-/// pack is the answer.
+/// The commits of a version, or those it has in addition to another, as git-log(1) lists them. The
+/// server is asked for commits alone. If told of a known version (`have`), it sends only the
+/// commits to list.
 struct LogReader {
     private let repository: Repository
     private let question: LogQuestion
@@ -15,21 +15,21 @@ struct LogReader {
         self.wantsItems = wantsItems
     }
 
-    /// The commits, and where to begin among them.
+    /// The commits and the start of the walk.
     private struct Found {
         let pack: PackSpool
         let graph: CommitGraph
         let start: CommitGraph.Number
-        /// What the range leaves out, if the server has sent it.
+        /// Commits excluded by the range, if the server has sent them.
         let excluded: Set<CommitGraph.Number>
-        /// Whether the server was told of a version that is known, and need not say where it ends.
+        /// True if the server was told of a known version, so that its parents may be missing.
         let isPart: Bool
     }
 
-    /// With paths nothing says how many commits there are to look at.
+    /// With paths, the number of commits to look at is unknown in advance.
     private static let firstDepth = 256
 
-    /// - Returns: `unverified` where the server itself lacks a part of the history.
+    /// - Returns: `unverified` if the server itself lacks a part of the history.
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
     func read(_ emit: Emit) async throws(FetchError) -> Completeness {
         let range = question.range
@@ -53,7 +53,7 @@ struct LogReader {
             var head = repository.server.listHead(name: "log")
             head.suggestedName = "log.txt"
             try await emit(.head(head))
-            // What the other version has already is not sent.
+            // Without a pack, the other version has all commits.
             guard let found, let list else { return .complete }
             try await write(list.commits, of: found.graph, emit)
             return list.isWhole ? .complete : .unverified
@@ -81,16 +81,16 @@ struct LogReader {
             pack: pack, graph: graph, start: start, excluded: excluded ?? [], isPart: isPart)
     }
 
-    /// - Returns: `nil` when the server knows of no commit since that date.
+    /// - Returns: `nil` when the server has no commit since that date.
     private func fetch(
         _ to: ObjectID, _ from: ObjectID?, _ depth: Int?
     ) async throws(FetchError) -> PackSpool? {
         var request = FetchRequest(wants: [to], filter: .trees)
-        // Before version 2 there is one request: for all that paths need.
+        // Before version 2 there is only one request, so it covers all that paths need.
         let isSingle = repository.server.version < 2 && !question.paths.isEmpty
         if let name = question.range.from, let from {
-            // A server passes over what it does not have, and sends all history. So only what it
-            // has listed is said to be here, and anything else is asked for.
+            // A server ignores a `have` that it does not have, and sends all history. So only
+            // listed versions are sent as `have`; others are requested as well.
             if ObjectID(hex: name) == nil && !isSingle {
                 request.haves = [from]
             } else if from != to {
@@ -101,7 +101,7 @@ struct LogReader {
         // The first N commits are at most N deep.
         if question.since == nil && request.wants.count == 1 { request.depth = depth }
         if let since = question.since, repository.canFilter {
-            // A server that finds no such commit may hang up instead of saying so.
+            // A server that finds no such commit may hang up silently.
             let newest = try await repository.load(to, of: to) { _ in }
             if newest.type == .commit,
                 try Commit(parsing: newest.content[...], format).date < since
@@ -117,10 +117,10 @@ struct LogReader {
         }
     }
 
-    /// What Git says where it says something.
+    /// Part of Git's message, from servers that send one.
     private static let noCommits = "no commits selected"
 
-    /// The commits in their order, and whether nothing is missing.
+    /// The commits in their order, and true if none is missing.
     private func list(
         _ found: Found, _ states: PathStates, _ from: ObjectID?
     ) async throws(FetchError) -> (commits: [CommitGraph.Number], isWhole: Bool) {
@@ -141,7 +141,7 @@ struct LogReader {
         while commits.count < question.count ?? LogQuestion.countMax, let number = walk.next() {
             let node = try graph.node(number)
             if let since = question.since, node.date < since { continue }
-            // What was not asked for is missing rightly: what is known, and what is too old.
+            // Parents that were not requested may be missing: excluded ones, and older ones.
             if node.lacksParents && commits.count + 1 < question.count ?? .max {
                 if !isCut { isWhole = false }
                 guard found.isPart || repository.cut.contains(graph.id(number)) else {
@@ -178,7 +178,6 @@ struct LogReader {
     private static let pieceBytes = 65_536
 }
 
-/// A commit in a log.
 struct LogEntry {
     private let commit: Commit
     private let id: ObjectID
@@ -192,12 +191,12 @@ struct LogEntry {
             Array(id.description.utf8), Array((author?.date?.iso8601 ?? "").utf8),
             Array(author?.name ?? []), Commit.paragraph(commit.text).subject,
         ]
-        // Nothing in a field ends it.
+        // Control characters would break the format.
         let plain = fields.map { $0.map { $0 < 0x20 || $0 == 0x7F ? ASCII.space : $0 } }
         return Array(plain.joined(separator: [ASCII.tab])) + [ASCII.lineFeed]
     }
 
-    /// As git-log(1) has it in its format `medium`, with whole ids.
+    /// The format `medium` of git-log(1), with whole ids.
     var full: [UInt8] {
         var text = Array("commit \(id)\n".utf8)
         if commit.parents.count > 1 {
@@ -219,14 +218,14 @@ struct LogEntry {
         return text + [ASCII.lineFeed]
     }
 
-    /// Without the white space at their ends.
+    /// Lines without trailing white space.
     private static func lines(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
         text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false).map { line in
             line[..<(line.lastIndex { !Ident.isSpace($0) }.map { $0 + 1 } ?? line.startIndex)]
         }
     }
 
-    /// The record `commit`, which leads to the commit alone.
+    /// The record `commit`, with the URL of the single commit.
     func item(_ address: GitAddress) -> Item {
         var item = Item(
             kind: .record,
@@ -256,18 +255,18 @@ struct LogEntry {
 }
 
 extension Facts.Value {
-    /// Text, if it is.
+    /// Text if it is UTF-8, else bytes.
     init(utf8 bytes: some Collection<UInt8>) {
         self = String(validating: bytes, as: UTF8.self).map { .text($0) } ?? .bytes(Array(bytes))
     }
 }
 
-/// Tabs of messages, which git-log(1) replaces by blanks up to each eighth column. Pure.
+/// Expands tabs of messages as git-log(1) does, with tab stops every eight columns. Pure.
 enum TextColumns {
     static func expanded(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var (expanded, rest) = ([UInt8](), line)
         while let tab = rest.firstIndex(of: ASCII.tab) {
-            // What is not UTF-8 has no columns; the rest stays as it is.
+            // Text that is not UTF-8 has no columns; the rest stays unchanged.
             guard let width = width(rest[..<tab]) else { break }
             expanded += rest[..<tab]
             expanded += repeatElement(ASCII.space, count: 8 - width % 8)

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The hash that names the objects of a repository.
+/// The hash algorithm for the object ids of a repository.
 enum ObjectFormat: String, CaseIterable, Sendable {
     case sha1, sha256
 
     var algorithm: Digest.Algorithm { self == .sha1 ? .sha1 : .sha256 }
 
-    /// The length of an id.
     var byteCount: Int { algorithm.byteCount }
 }
 
@@ -29,10 +28,9 @@ enum ObjectType: UInt8, CaseIterable, Sendable {
 /// The name of an object: the hash of its type, length and content.
 struct ObjectID: Hashable, Sendable, CustomStringConvertible {
     let format: ObjectFormat
-    /// As many as the format says.
     let bytes: [UInt8]
 
-    /// - Parameter bytes: As many as `format` says.
+    /// - Parameter bytes: Exactly `format.byteCount`.
     init(_ bytes: some Collection<UInt8>, _ format: ObjectFormat) {
         precondition(bytes.count == format.byteCount)
         self.format = format
@@ -55,7 +53,7 @@ struct ObjectID: Hashable, Sendable, CustomStringConvertible {
     var description: String { bytes.hex }
 }
 
-/// Computes the ids of objects, one after the other, whose content arrives in any pieces.
+/// Computes ids of objects, one after the other, from content in any pieces.
 final class ObjectHasher {
     private let format: ObjectFormat
     private let digest: Digest
@@ -66,7 +64,7 @@ final class ObjectHasher {
         digest = try Digest(format.algorithm)
     }
 
-    /// - Parameter byteCount: How many bytes `update` will be given.
+    /// - Parameter byteCount: Total of the bytes that `update` will be given.
     func begin(_ type: ObjectType, byteCount: Int) {
         digest.update(Array("\(type.name) \(byteCount)\0".utf8)[...])
     }
@@ -75,7 +73,7 @@ final class ObjectHasher {
 
     func finish() -> ObjectID { ObjectID(digest.finish(), format) }
 
-    /// The id of an object that is there as a whole.
+    /// The id of an object in memory.
     func id(of type: ObjectType, _ content: ArraySlice<UInt8>) -> ObjectID {
         begin(type, byteCount: content.count)
         update(content)

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What comes before the compressed data of an object in a pack (gitformat-pack(5)). Pure.
+/// The header of an entry in a pack (gitformat-pack(5)), before the compressed data. Pure.
 struct PackEntry: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case object(ObjectType)
-        /// A delta to the object that begins so many bytes before this entry.
+        /// A delta to the object that begins this many bytes before this entry.
         case offsetDelta(Int)
         case referenceDelta(ObjectID)
     }
 
     let kind: Kind
-    /// Of the object, or of the delta, once it is inflated; less than 2^60.
+    /// Inflated size of the object or delta; less than 2^60.
     let size: Int
-    /// The length of what was parsed.
     let headerBytes: Int
 
     /// - Returns: `nil` when `bytes` end too early.
@@ -51,8 +50,8 @@ struct PackEntry: Hashable, Sendable {
         return PackEntry(kind: kind, size: size, headerBytes: bytes.count - rest.count)
     }
 
-    /// Seven bits per byte, the highest first; one is added for each byte that follows, so that no
-    /// number has two forms.
+    /// Seven bits per byte, most significant first. One is added for each byte that follows, so
+    /// that each number has a single form.
     private static func distance(_ rest: inout ArraySlice<UInt8>) throws(FetchError) -> Int? {
         var value = 0
         for position in 0..<8 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a reader of packs allows.
+/// Limits of a reader of packs.
 struct PackLimits: Sendable {
     /// Objects per pack.
     var objectsMax = 1 << 20
@@ -9,9 +9,9 @@ struct PackLimits: Sendable {
     var objectBytesMax = Int.max
     /// Bytes of all objects and deltas together, inflated.
     var totalBytesMax = 16 << 30
-    /// Bytes of the pack, which is in a temporary file.
+    /// Bytes of the pack, in a temporary file.
     var packBytesMax = 4 << 30
-    /// As many as Git itself makes.
+    /// The longest chain that Git itself makes.
     static let deltaChainMax = 4095
 
     /// - Throws: `too-large` for an object, or a delta, beyond the limit.
@@ -23,7 +23,7 @@ struct PackLimits: Sendable {
         }
     }
 
-    /// - Throws: `too-large` for objects that are larger together than the limit.
+    /// - Throws: `too-large` for objects that are together larger than the limit.
     func check(total bytes: Int) throws(FetchError) {
         guard bytes <= totalBytesMax else {
             throw FetchError(
@@ -33,23 +33,21 @@ struct PackLimits: Sendable {
     }
 }
 
-/// An object out of a pack, all of it in memory.
+/// An object of a pack, in memory.
 struct PackObject: Hashable, Sendable {
     let id: ObjectID
     let type: ObjectType
     let content: [UInt8]
 }
 
-/// Where the objects of a pack are: some fifty bytes of memory for each. Pure.
+/// The positions of a pack's objects, with some fifty bytes of memory for each. Pure.
 struct PackIndex {
-    /// Of an entry.
     struct Place {
-        /// Where its compressed data begins and ends in the pack.
+        /// Range of its compressed data in the pack.
         let data: Range<Int>
-        /// What it inflates to.
+        /// Inflated size.
         let size: Int
-        /// The entry that it is a delta to; `nil` for what is not a delta, or while its base has
-        /// not come.
+        /// The entry that it is a delta to; `nil` for other entries, or while the base is unknown.
         let base: Int?
     }
 
@@ -58,27 +56,27 @@ struct PackIndex {
     private var headerBytes: [UInt8] = []
     private var sizes: [Int] = []
     private var bases: [Int32] = []
-    /// The number of an ``ObjectType``; 0 while it is not known.
+    /// Raw values of ``ObjectType``; 0 while unknown.
     private var types: [UInt8] = []
-    /// One behind the other, and zeros where an id is not known.
+    /// Concatenated; zeros while an id is unknown.
     private var ids: [UInt8] = []
     /// Open addressing: an entry's number plus one, or 0.
     private var slots = [Int32](repeating: 0, count: 64)
     private let seed = UInt64.random(in: .min ... .max) | 1
-    /// Entries that are deltas to this one: the first of them, and the next for the same base.
+    /// Linked lists of the deltas to each entry: the first one, and the next with the same base.
     private var firstChild: [Int32] = []
     private var nextSibling: [Int32] = []
-    /// Where the last entry ends.
+    /// End of the last entry.
     var end = 0
 
     init(_ format: ObjectFormat) { self.format = format }
 
     var count: Int { offsets.count }
 
-    /// Adds an entry, of which nothing more is known.
+    /// Adds an entry, whose id is not known yet.
     mutating func add(_ entry: PackEntry, at offset: Int) {
         offsets.append(offset)
-        // At most nine bytes of a size, and an id or a distance.
+        // At most nine bytes for the size, and an id or a distance.
         headerBytes.append(UInt8(entry.headerBytes))
         sizes.append(entry.size)
         bases.append(-1)
@@ -112,14 +110,12 @@ struct PackIndex {
         return ObjectID(ids[start..<(start + format.byteCount)], format)
     }
 
-    /// Notes what an entry is a delta to.
     mutating func setBase(of index: Int, to base: Int) {
         bases[index] = Int32(base)
         nextSibling[index] = firstChild[base]
         firstChild[base] = Int32(index)
     }
 
-    /// The deltas to an entry.
     func children(_ index: Int) -> [Int] {
         var children: [Int] = []
         var next = firstChild[index]
@@ -132,7 +128,7 @@ struct PackIndex {
 
     func hasChildren(_ index: Int) -> Bool { firstChild[index] >= 0 }
 
-    /// Notes what an entry turned out to be.
+    /// Sets the type and id of an entry.
     mutating func set(_ index: Int, _ type: ObjectType, _ id: ObjectID) {
         types[index] = type.rawValue
         let start = index * format.byteCount
@@ -144,7 +140,7 @@ struct PackIndex {
 
     private(set) var known = 0
 
-    /// The entry of an object; the first of several.
+    /// The entry of an object; the first if there are several.
     func find(_ id: ObjectID) -> Int? {
         var slot = home(of: id.bytes[...])
         while slots[slot] != 0 {
@@ -163,7 +159,7 @@ struct PackIndex {
         slots[slot] = Int32(index + 1)
     }
 
-    /// Not to be foreseen by the maker of a pack, who could choose ids that collide.
+    /// Seeded, as the maker of a pack could otherwise choose ids that collide.
     private func home(of id: ArraySlice<UInt8>) -> Int {
         let key = id.prefix(8).reduce(0 as UInt64) { $0 << 8 | UInt64($1) }
         return Int(truncatingIfNeeded: (key &* seed) >> 33) & (slots.count - 1)

@@ -2,15 +2,15 @@
 internal import SmallWebCore
 
 /// Reads a packfile (gitformat-pack(5)) that arrives in any pieces: `add` bytes, and take events
-/// from `next` until there are none. Pure.
+/// from `next` until it returns nil. Pure.
 ///
-/// An event comes as soon as its bytes are there; only ``isComplete`` says that the pack's own
-/// checksum was right. The id of what is not a delta is always computed from its content.
+/// An event comes as soon as its bytes are there; only ``isComplete`` means that the pack's
+/// checksum was right. The id of an entry that is not a delta is computed from its content.
 final class PackReader {
-    /// Each entry is a `begin`, what it has inflated in any number of `data`, and an `end`, in the
+    /// Each entry is a `begin`, any number of `data` with its inflated bytes, and an `end`, in the
     /// order of the pack.
     enum Event: Hashable, Sendable {
-        /// - Parameter offset: Where the entry begins in the pack.
+        /// - Parameter offset: Start of the entry in the pack.
         case begin(PackEntry, at: Int)
         /// Never empty.
         case data(ArraySlice<UInt8>)
@@ -28,14 +28,14 @@ final class PackReader {
     private var state = State.header
     private var events: [Event] = []
 
-    /// What was added and not looked at yet.
+    /// Bytes added but not parsed yet.
     private var input: ArraySlice<UInt8> = []
-    /// How many bytes of the pack come before `input`.
+    /// Offset of `input` in the pack.
     private(set) var position = 0
-    /// How many entries the pack says that it has; 0 before its header.
+    /// Number of entries by the pack's header; 0 before it.
     private(set) var objects = 0
     private var objectsLeft = 0
-    /// How much of the entry being read is inflated, and of all before it.
+    /// Inflated bytes of the current entry, and the total of all sizes so far.
     private var inflatedBytes = 0
     private var totalBytes = 0
 
@@ -52,12 +52,12 @@ final class PackReader {
         inflater = try Inflater(.zlib)
     }
 
-    /// Whether the pack was read to its end, and all of it is right.
+    /// True if the whole pack was read, and its checksum is right.
     var isComplete: Bool {
         if case .finished = state { true } else { false }
     }
 
-    /// Adds the next bytes; best when ``next()`` has given out all that came before.
+    /// Adds the next bytes; cheapest when ``next()`` has consumed all bytes before.
     func add(_ bytes: ArraySlice<UInt8>) {
         if input.isEmpty { input = bytes } else { input += bytes }
     }
@@ -81,7 +81,7 @@ final class PackReader {
         }
     }
 
-    /// To be called at the end of the input.
+    /// Called at the end of the input.
     ///
     /// - Throws: `truncated` before the end of the pack.
     func finish() throws(FetchError) {
@@ -90,7 +90,7 @@ final class PackReader {
         }
     }
 
-    /// Removes bytes from the input that belong to what the pack's checksum is of.
+    /// Consumes input that the pack's checksum covers.
     private func take(_ count: Int) {
         packDigest.update(input.prefix(count))
         input = input.dropFirst(count)

@@ -2,11 +2,11 @@
 internal import SmallWebCore
 
 /// A pack in a temporary file, with an index of its objects in memory: `add` its bytes, `finish`,
-/// and `resolve` what its deltas make until that is done. Objects are made again when they are
-/// asked for, from their bases, of which 32 MiB are kept; what is larger than 4 MiB is in a
-/// temporary file. So the memory that it takes depends on the number of objects alone.
+/// and call `resolve` until its deltas are resolved. Objects are recreated at each use from their
+/// bases. 32 MiB of bases are cached; an object of more than 4 MiB is in a temporary file. So the
+/// memory depends on the number of objects alone.
 ///
-/// Not recursive: a pack decides how long a chain of deltas is.
+/// Not recursive: the length of a chain of deltas is up to the pack.
 final class PackSpool {
     private let format: ObjectFormat
     private let limits: PackLimits
@@ -16,16 +16,16 @@ final class PackSpool {
     private let hasher: ObjectHasher
     private let inflater: Inflater
 
-    /// Deltas whose base is named by its id and has not come, by that.
+    /// Deltas by the id of their base, as long as the base is unknown.
     private var waiting: [ObjectID: [Int]] = [:]
-    /// Entries whose deltas are to be made, with the length of their chain; the last is next.
+    /// Entries to resolve, with the length of their delta chain; the last is next.
     private var pending: [(index: Int, depth: Int)] = []
     private var nextRoot = 0
     private var totalBytes = 0
     private var workBytes = 0
     private var bases = BaseCache()
 
-    /// More of an object is in a temporary file.
+    /// The rest of a larger object is in a temporary file.
     private static let objectMemoryMax = 4 << 20
     private static let pieceBytes = 65_536
 
@@ -41,11 +41,9 @@ final class PackSpool {
 
     // MARK: Reading
 
-    /// How many entries the pack says that it has; 0 before its header.
+    /// Number of entries by the pack's header; 0 before it.
     var objects: Int { reader.objects }
 
-    /// Adds the next bytes.
-    ///
     /// - Throws: `protocol-error` for a malformed pack, `too-large` beyond a limit, `write` without
     ///   room for a temporary file.
     func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
@@ -68,7 +66,7 @@ final class PackSpool {
         }
     }
 
-    /// Of the entry that is being read.
+    /// Type of the entry that is being read; `nil` for a delta.
     private var type: ObjectType?
 
     private func begin(_ entry: PackEntry, at offset: Int) throws(FetchError) {
@@ -87,7 +85,7 @@ final class PackSpool {
         }
     }
 
-    /// To be called at the end of the input.
+    /// Called at the end of the input.
     ///
     /// - Throws: `truncated` before the end of the pack.
     func finish() throws(FetchError) {
@@ -96,10 +94,10 @@ final class PackSpool {
         for index in 0..<index.count where self.index.type(index) != nil { attach(index) }
     }
 
-    /// Makes objects of deltas, to know their ids.
+    /// Creates objects from deltas to compute their ids.
     ///
-    /// - Parameter budget: About so many bytes are made in one call.
-    /// - Returns: Whether all is done.
+    /// - Parameter budget: Approximate number of bytes to create in this call.
+    /// - Returns: True when all deltas are resolved.
     /// - Throws: `protocol-error` for a wrong delta, or one without its base; `too-large`, `write`.
     func resolve(_ budget: Int) throws(FetchError) -> Bool {
         let stop = workBytes + budget
@@ -137,7 +135,7 @@ final class PackSpool {
         for child in index.children(number) { pending.append((child, depth + 1)) }
     }
 
-    /// The deltas that wait for an object, whose id is known now.
+    /// Links deltas that have waited for this object's id.
     private func attach(_ base: Int) {
         guard !waiting.isEmpty, let deltas = waiting.removeValue(forKey: index.id(base)) else {
             return
@@ -161,14 +159,14 @@ final class PackSpool {
 
     var count: Int { index.count }
 
-    /// Which object it is; `nil` when the pack lacks it.
+    /// The number of an object; `nil` when the pack lacks it.
     func find(_ id: ObjectID) -> Int? { index.find(id) }
 
     func id(_ number: Int) -> ObjectID { index.id(number) }
 
     func type(_ number: Int) -> ObjectType? { index.type(number) }
 
-    /// An object in memory, `nil` when the pack lacks it.
+    /// An object in memory; `nil` when the pack lacks it.
     ///
     /// - Throws: `too-large` for one of more than `bytesMax` bytes.
     func object(_ id: ObjectID, bytesMax: Int = .max) throws(FetchError) -> PackObject? {
@@ -183,13 +181,12 @@ final class PackSpool {
             id: id, type: type, content: Array(try content.read(0..<content.count)))
     }
 
-    /// The bytes of an object, in pieces.
     func size(_ number: Int) throws(FetchError) -> Int {
         let place = index.place(number)
         return place.base == nil ? place.size : try content(number).count
     }
 
-    /// Gives out an object in pieces, none of them empty. What is not a delta is never held.
+    /// Passes on an object in pieces, none of them empty. Only an object made from a delta is held.
     func stream(
         _ number: Int, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
@@ -208,7 +205,7 @@ final class PackSpool {
         }
     }
 
-    /// An object, made from the nearest base that is kept.
+    /// An object, created from the nearest cached base.
     private func content(_ number: Int) throws(FetchError) -> Spool {
         var chain: [Int] = []
         var at = number
@@ -274,7 +271,7 @@ final class PackSpool {
         return content
     }
 
-    /// What is made again and again from bases that had to go is bounded as well.
+    /// Limits the work of recreating bases that had left the cache.
     private func count(_ bytes: Int) throws(FetchError) {
         workBytes += bytes + 1024
         guard workBytes / 32 <= totalBytes + (64 << 20) else {
@@ -295,7 +292,7 @@ private struct Inflation {
 
     /// `nil` at the end.
     ///
-    /// - Throws: `protocol-error`; `interrupted` and `timeout`, for work that goes on and on.
+    /// - Throws: `protocol-error`; `interrupted` and `timeout`, for entries that take long.
     mutating func next(_ inflater: Inflater) throws(FetchError) -> ArraySlice<UInt8>? {
         try LongWork.check()
         while !inflater.isFinished {
@@ -312,14 +309,14 @@ private struct Inflation {
     }
 }
 
-/// The objects that deltas refer to, the latest of them.
+/// The most recently used bases of deltas.
 private struct BaseCache {
     private var young: [Int: Spool] = [:]
     private var old: [Int: Spool] = [:]
     private var youngBytes = 0
-    /// Half of what both may have.
+    /// Limit of each half.
     private static let bytesMax = 16 << 20
-    /// Each of those that are in files is an open one.
+    /// An object in a file costs this much, as it is an open file.
     private static let fileBytes = 4 << 20
 
     subscript(number: Int) -> Spool? {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What some paths lead to in many trees, as numbers: two trees have the same number where nothing
-/// below the paths differs. Trees are asked for level by level, each of them once, and no file.
+/// Maps the entries at some paths to a number for each tree: two trees have the same number if they
+/// are equal below all paths. Trees are requested level by level, each of them once; files are not.
 final class PathStates {
     private let repository: Repository
     private let paths: [[ArraySlice<UInt8>]]
-    /// The entries with the wanted names, of each tree that is known.
+    /// Entries with the wanted names, by tree.
     private var trees: [ObjectID: [TreeEntry]] = [:]
     private var states: [ObjectID: Int] = [:]
     private var numbers: [[TreeChange.Side?]: Int] = [:]
 
-    /// The number where none of the paths leads anywhere.
+    /// The number of a tree in which none of the paths exists.
     static let empty = 0
     private static let treeBytesMax = 64 << 20
 
@@ -21,11 +21,11 @@ final class PathStates {
         numbers[paths.map { _ in nil }] = Self.empty
     }
 
-    /// To be called before ``state(_:)``.
+    /// Called before ``state(_:)``.
     ///
     /// - Parameters:
     ///   - roots: Trees of commits.
-    ///   - pack: Has all trees, from a server that sends them with their commits.
+    ///   - pack: Has all trees, if the server sends them with their commits.
     func load(_ roots: Set<ObjectID>, from pack: PackSpool?) async throws(FetchError) {
         let roots = roots.filter { states[$0] == nil }
         var level = roots
@@ -49,7 +49,6 @@ final class PathStates {
         for root in roots { states[root] = number(of: root) }
     }
 
-    /// The number of a tree that is loaded.
     func state(_ root: ObjectID) -> Int { states[root] ?? Self.empty }
 
     private func entries(
@@ -63,7 +62,7 @@ final class PathStates {
         var entries: [TreeEntry] = []
         while let entry = try cursor.next() {
             guard names.contains(entry.name) else { continue }
-            // Not a slice of all of the tree.
+            // A copy of the name: a slice would keep the whole tree.
             entries.append(
                 TreeEntry(
                     mode: entry.mode, kind: entry.kind, name: Array(entry.name)[...],
@@ -88,16 +87,16 @@ final class PathStates {
     }
 }
 
-/// Which commits change some paths, as git-log(1) chooses them by default: a merge that has what
-/// one of its parents has is left out, and only that parent is followed.
+/// Selects commits that change some paths, by git-log(1)'s default simplification: a merge that is
+/// equal to one of its parents is left out, and only that parent is followed.
 final class PathHistory {
     private let repository: Repository
     private let graph: CommitGraph
     private let states: PathStates
-    /// What is excluded with all that it stands on; `nil` for nothing.
+    /// Excluded with all its ancestors; `nil` for nothing.
     private let bottom: ObjectID?
     private let excluded: Set<CommitGraph.Number>
-    /// Parents that were not sent, with their trees.
+    /// Trees of parents that were not sent.
     private var boundary: [ObjectID: ObjectID] = [:]
 
     init(
@@ -108,11 +107,11 @@ final class PathHistory {
         (self.bottom, self.excluded) = (bottom, excluded)
     }
 
-    /// Asks for all trees that matter.
+    /// Requests all trees that matter.
     ///
     /// - Parameters:
-    ///   - needsBoundary: Whether what was not sent is at the server.
-    ///   - pack: Has all trees, from a server that sends them with their commits.
+    ///   - needsBoundary: True if the server has the parents that were not sent.
+    ///   - pack: Has all trees, if the server sends them with their commits.
     func load(
         from start: CommitGraph.Number, needsBoundary: Bool, _ pack: PackSpool?
     ) async throws(FetchError) {
@@ -140,13 +139,13 @@ final class PathHistory {
         try await states.load(roots, from: pack)
     }
 
-    /// - Throws: `permanent-failure` where the server itself has no more.
+    /// - Throws: `permanent-failure` if the server itself lacks them.
     private func commits(_ wants: [ObjectID]) async throws(FetchError) -> PackSpool {
         do throws(FetchError) {
             return try await repository.history(
                 FetchRequest(wants: wants, depth: 1, filter: .trees))
         } catch  where error.outcome == .permanentFailure {
-            // Which of its lines say so, and which that the date cuts here, it does not tell.
+            // Its shallow lines do not tell whether it lacks parents, or cuts at the date.
             repository.forgetRefusal()
             throw FetchError(
                 .permanentFailure, .body,
@@ -156,7 +155,7 @@ final class PathHistory {
         }
     }
 
-    /// - Returns: The parents that are followed, and whether the commit is listed.
+    /// - Returns: The parents to follow, and whether the commit is listed.
     func simplified(
         _ number: CommitGraph.Number
     ) throws(FetchError) -> (parents: [CommitGraph.Number], isListed: Bool) {
@@ -175,7 +174,7 @@ final class PathHistory {
             let isRelevant = isRelevant(id, parent)
             relevant += isRelevant ? 1 : 0
             if states.state(tree) == own {
-                // A merge with what is excluded does not hide its other parents.
+                // A merge of an excluded commit does not hide its other parents.
                 if isRelevant { return (parent.map { [$0] } ?? [], false) }
             } else if isRelevant {
                 hasRelevantChange = true

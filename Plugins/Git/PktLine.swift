@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A packet of Git's wire format (gitprotocol-common(5)): four hexadecimal digits, the length of
-/// payload and digits together, and the payload. Lengths below four have meanings of their own.
+/// A packet of Git's wire format (gitprotocol-common(5)): four hexadecimal digits with the length
+/// of payload and digits together, and the payload. Lengths below four have special meanings.
 enum PktLine: Hashable, Sendable {
     /// Up to ``payloadBytesMax`` bytes; an empty one should not be sent, but is accepted.
     case data(ArraySlice<UInt8>)
@@ -15,7 +15,7 @@ enum PktLine: Hashable, Sendable {
 
     /// A data packet, ready to send.
     ///
-    /// - Throws: `bad-url` when the payload is too long: no request is, but for what a URL adds.
+    /// - Throws: `bad-url` when the payload is too long: only parts of a URL can be.
     static func encode(_ payload: some Collection<UInt8>) throws(FetchError) -> [UInt8] {
         guard payload.count <= payloadBytesMax else {
             throw .badURL("the request is longer than \(payloadBytesMax) bytes")
@@ -25,23 +25,24 @@ enum PktLine: Hashable, Sendable {
         return Array(digits.utf8) + payload
     }
 
-    /// As above. No line feed is added.
+    /// A data packet of a text in UTF-8. No line feed is added.
     static func encode(_ text: String) throws(FetchError) -> [UInt8] { try encode(text.utf8) }
 
-    /// The payload of a data packet without the line feed that may end it.
+    /// The payload of a data packet without its optional line feed.
     var text: ArraySlice<UInt8>? {
         guard case .data(let payload) = self else { return nil }
         return payload.last == ASCII.lineFeed ? payload.dropLast() : payload
     }
 
-    /// Why the server refuses, when this is its `ERR` packet. It may come wherever text may.
+    /// The server's reason for a refusal, if this is an `ERR` packet. It may come in place of any
+    /// text.
     var serverError: String? {
         guard let text, text.starts(with: "ERR ".utf8) else { return nil }
         return String(decoding: text.dropFirst(4), as: UTF8.self)
     }
 }
 
-/// Counts what a server says that leads to nothing: no limit of a body ends that.
+/// Limits messages without an answer, as the limit of a body does not cover them.
 struct Overhead: Sendable {
     var bytesLeft = 256 << 20
 
@@ -55,31 +56,31 @@ struct Overhead: Sendable {
         }
     }
 
-    /// Empty packets cost time as well.
+    /// Counts a packet; an empty one costs time as well.
     mutating func add(_ packet: PktLine) throws(FetchError) {
         try add(bytes: 64 + (packet.text?.count ?? 0))
     }
 }
 
-/// Cuts bytes that arrive in any pieces into packets. Pure.
+/// Splits bytes that arrive in any pieces into packets. Pure.
 ///
-/// It holds what was added and one packet at most. Packets that are whole within one piece are
-/// slices of it: nothing is copied.
+/// It buffers the added bytes and at most one packet. A packet that is whole within one piece is a
+/// slice of it, without a copy.
 struct PktLineDecoder: Sendable {
-    /// What was added and not looked at yet.
+    /// Bytes added but not parsed yet.
     private var input: ArraySlice<UInt8> = []
-    /// The beginning of a packet whose end is yet to come.
+    /// Beginning of an incomplete packet.
     private var partial: [UInt8] = []
 
-    /// What was added and belongs to no packet that was given out.
+    /// Buffered bytes that belong to no returned packet.
     var heldBytes: Int { input.count + partial.count }
 
-    /// Adds the next bytes; best when ``next()`` has given out all that came before.
+    /// Adds the next bytes; cheapest when ``next()`` has consumed all bytes before.
     mutating func add(_ bytes: ArraySlice<UInt8>) {
         if input.isEmpty { input = bytes } else { input += bytes }
     }
 
-    /// The next packet, or `nil` when its end has not arrived.
+    /// The next packet; `nil` when it is incomplete.
     ///
     /// - Throws: `protocol-error` for an invalid length, every time from then on.
     mutating func next() throws(FetchError) -> PktLine? {
@@ -109,7 +110,7 @@ struct PktLineDecoder: Sendable {
         input = input.dropFirst(missing)
     }
 
-    /// The length that `bytes` begin with: 0, 1, 2 or 4 to 65520; `nil` for less than four bytes.
+    /// The length field: 0, 1, 2 or 4 to 65520; `nil` for less than four bytes.
     private static func length(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> Int? {
         guard bytes.count >= 4 else { return nil }
         var length = 0

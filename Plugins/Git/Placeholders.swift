@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// `$Format:…$` in files with the attribute `export-subst` (gitattributes(5)), by the commit that
-/// they are of (PRETTY FORMATS of git-log(1)). Pure.
+/// `$Format:…$` in files with the attribute `export-subst` (gitattributes(5)), expanded for their
+/// commit (PRETTY FORMATS of git-log(1)). Pure.
 struct Placeholders {
     private let commit: Commit
     private let id: ObjectID
-    /// What would depend on more than the commit, or change with time, and so is left as it is.
+    /// Placeholders left as they are, since they depend on more than the commit, or change with
+    /// time.
     private(set) var unknown: [String] = []
 
     init(_ commit: Commit, _ id: ObjectID) { (self.commit, self.id) = (commit, id) }
 
-    /// - Parameter bytesMax: Bounds the result, and separately what is read of the commit for it: a
-    ///   placeholder of two bytes may stand for all of a long message.
-    /// - Returns: `nil` beyond that.
+    /// - Parameter bytesMax: Limits the result, and separately the bytes read from the commit: a
+    ///   placeholder of two bytes may stand for a long message.
+    /// - Returns: `nil` beyond the limit.
     mutating func expand(_ content: [UInt8], bytesMax: Int = .max) -> [UInt8]? {
         let mark = Array("$Format:".utf8)
         var (expanded, rest, bytesLeft) = ([UInt8](), content[...], bytesMax)
@@ -40,7 +41,7 @@ struct Placeholders {
         return nil
     }
 
-    /// `nil` when more than `bytesLeft` would be read of the commit, or written.
+    /// `nil` when more than `bytesLeft` would be read or written.
     private mutating func expand(
         _ format: ArraySlice<UInt8>, _ bytesLeft: inout Int
     ) -> [UInt8]? {
@@ -51,7 +52,7 @@ struct Placeholders {
                 continue
             }
             if let (value, length) = value(rest) {
-                // A subject is short, and yet found in all of a message.
+                // A subject is short, but to find it the whole message is read.
                 bytesLeft -= max(value.count, readBytes(rest))
                 guard bytesLeft >= 0 else { return nil }
                 expanded += value
@@ -67,7 +68,7 @@ struct Placeholders {
         return expanded
     }
 
-    /// How much of the commit is read for a placeholder.
+    /// Number of the commit's bytes that are read for a placeholder.
     private func readBytes(_ rest: ArraySlice<UInt8>) -> Int {
         switch rest.first {
         case UInt8(ascii: "s"), UInt8(ascii: "f"), UInt8(ascii: "b"), UInt8(ascii: "B"):
@@ -78,7 +79,7 @@ struct Placeholders {
         }
     }
 
-    /// What stands for a placeholder, and how long that is; `nil` for one that is not known.
+    /// The value and length of a placeholder; `nil` for an unknown one.
     private func value(_ rest: ArraySlice<UInt8>) -> (value: [UInt8], length: Int)? {
         guard let first = rest.first else { return nil }
         let text = { (text: String) in (Array(text.utf8), 1) }
@@ -109,7 +110,7 @@ struct Placeholders {
         }
     }
 
-    /// `nil` for a part that is not known.
+    /// `nil` for an unknown part.
     private func person(_ line: ArraySlice<UInt8>, _ part: UInt8) -> [UInt8]? {
         let known = "neltDdiIs".utf8.contains(part)
         guard known else { return nil }
@@ -130,11 +131,10 @@ struct Placeholders {
         }
     }
 
-    /// What a file of a subject may be called: letters, digits, `.` and `_`, the rest as single
-    /// dashes.
+    /// A file name for a subject: letters, digits, `.` and `_`; all else becomes single dashes.
     private static func fileName(_ subject: [UInt8]) -> [UInt8] {
         var name: [UInt8] = []
-        // Whether something was left out since the last byte that was taken.
+        // True if bytes were dropped since the last one that was kept.
         var isGap = false
         for (index, byte) in subject.enumerated() {
             let isDot = byte == UInt8(ascii: ".")

@@ -7,9 +7,9 @@ struct Ref: Sendable, Hashable {
     let name: String
     /// 40 or 64 lower-case hexadecimal digits.
     let oid: String
-    /// The reference that this one stands for.
+    /// Target of a symbolic reference.
     var symref: String?
-    /// What an annotated tag points to in the end.
+    /// Final target of an annotated tag.
     var peeled: String?
 
     var item: Item {
@@ -31,9 +31,9 @@ struct RefList {
     private let patterns: [RefPattern]
     private let wantsRefs: Bool
     private let format: ObjectFormat
-    /// Before version 2: what references stand for.
+    /// Before version 2: targets of symbolic references.
     private let symrefs: [(name: [UInt8], target: ArraySlice<UInt8>)]
-    /// Before version 2, what an annotated tag points to comes after the tag.
+    /// Before version 2, an annotated tag's target comes in the line after the tag.
     private var pending: RefLine?
 
     init(_ query: RefQuery, wantsRefs: Bool, _ server: Advertisement) {
@@ -60,7 +60,7 @@ struct RefList {
         return request + PktLine.flushPacket
     }
 
-    /// What the server may leave out; it need not.
+    /// Prefixes to request. The server may ignore them.
     static func prefixes(_ query: RefQuery) -> [String] {
         (query.onlyHeads ? ["refs/heads/"] : []) + (query.onlyTags ? ["refs/tags/"] : [])
     }
@@ -85,7 +85,7 @@ struct RefList {
         pending = ref
     }
 
-    /// After the last plain line.
+    /// Called after the last plain line.
     mutating func finish() {
         guard let ref = pending, let oid = ref.oid else { return }
         pending = nil
@@ -93,7 +93,7 @@ struct RefList {
         add(ref.name, oid, symref: symref?.target, peeled: nil)
     }
 
-    /// Hands over what there is.
+    /// Hands over the lines and references so far.
     mutating func take() -> (lines: [UInt8], refs: [Ref]) {
         defer {
             lines.removeAll(keepingCapacity: true)
@@ -149,7 +149,6 @@ struct RefList {
     }
 }
 
-/// One line about a reference, taken apart.
 struct RefLine {
     private var line: ArraySlice<UInt8>
     private let isUnborn: Bool
@@ -157,13 +156,13 @@ struct RefLine {
     private var symrefRange: Range<Int>?
     private var peeledRange: Range<Int>?
 
-    /// Lower-case hexadecimal, as long as the repository's ids are; `nil` for an unborn branch.
+    /// Lower-case hexadecimal, as long as the repository's ids; `nil` for an unborn branch.
     var oid: ArraySlice<UInt8>? { isUnborn ? nil : line[..<(nameRange.lowerBound - 1)] }
     var name: ArraySlice<UInt8> { line[nameRange] }
     var symref: ArraySlice<UInt8>? { symrefRange.map { line[$0] } }
     var peeled: ArraySlice<UInt8>? { peeledRange.map { line[$0] } }
 
-    /// - Throws: `protocol-error` for a malformed id or a name that cannot be one.
+    /// - Throws: `protocol-error` for a malformed id or name.
     init(plain line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
         try self.init(line, nameEnd: line.endIndex, format)
     }
@@ -208,7 +207,7 @@ struct RefLine {
         text.count == 2 * format.byteCount && text.allSatisfy { ASCII.hexValue($0) != nil }
     }
 
-    /// Nothing that could end a field, here or in whatever reads our lines.
+    /// Refuses characters that could end a field, here or in a reader of our lines.
     fileprivate static func isName(_ text: ArraySlice<UInt8>) -> Bool {
         !text.isEmpty && text.allSatisfy { $0 > 0x20 && $0 != 0x7F }
     }
@@ -219,8 +218,8 @@ struct RefLine {
     }
 }
 
-/// A pattern of git-ls-remote(1): shell wildcards, of which `*` and `?` also match slashes, against
-/// the last parts of a name.
+/// A pattern of git-ls-remote(1), matched against the last components of a name: shell wildcards,
+/// where `*` and `?` also match slashes.
 struct RefPattern {
     private let pattern: Wildmatch
 

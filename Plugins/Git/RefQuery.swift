@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Which references of a repository are wanted.
 struct RefQuery: Hashable {
-    /// Of those below `refs/heads/` and `refs/tags/`; neither is all.
+    /// Only references below `refs/heads/` and `refs/tags/`; neither means all.
     var onlyHeads = false
     var onlyTags = false
-    /// Shell patterns that match the last parts of a name (git-ls-remote(1)); none is all.
+    /// Shell patterns for the last components of a name (git-ls-remote(1)); empty means all.
     var patterns: [String] = []
-    /// Whether anything but a list of references is refused.
+    /// True if the URL must ask for a list of references.
     var isRequired = false
-    /// Whether the body says what `HEAD` stands for.
+    /// True if the body shows targets of symbolic references.
     var showsSymrefs = false
-    /// Whether each comes with its date.
     var showsDates = false
 
     init() {}
@@ -28,7 +26,7 @@ struct RefQuery: Hashable {
 
     var isEmpty: Bool { self == RefQuery() }
 
-    /// By the names that git-ls-remote(1) gives them.
+    /// Options with the names that git-ls-remote(1) gives them.
     static let options = [
         Request.Option(
             "heads", .flag, for: .references,

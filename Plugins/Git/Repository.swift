@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A repository at its server: what its references stand for, and objects of it.
+/// A repository at its server: its references and objects.
 final class Repository {
     let server: Advertisement
     let address: GitAddress
@@ -9,17 +9,16 @@ final class Repository {
     private let conversation: any GitConversation
     private let cache: ObjectCache
     private var overhead: Overhead
-    /// What the server has said, by name.
+    /// References known so far, by name.
     private var refs: [String: ObjectID]
-    /// What else it listed before version 2.
+    /// Other references that were listed before version 2.
     private let others: VersionNames
-    /// Names of versions that it was asked for.
     private var lookedUp: Set<String> = []
-    /// Commits whose parents the server itself does not have.
+    /// Commits whose parents the server itself lacks.
     private(set) var shallow: Set<ObjectID> = []
-    /// Those, and commits whose parents it was not asked for.
+    /// The same, and commits whose parents were not requested.
     private(set) var cut: Set<ObjectID> = []
-    /// All of a version, when the server could not send less.
+    /// A whole version, if the server could not send less.
     private var snapshot: PackSpool?
 
     init(
@@ -45,7 +44,7 @@ final class Repository {
 
     // MARK: References
 
-    /// The object that a name stands for, behind annotated tags where the server says so.
+    /// The object of a name; the target of annotated tags, if the server reports it.
     ///
     /// - Parameter name: A branch, tag, full reference or object id; `nil` is `HEAD`.
     /// - Throws: `permanent-failure` when there is none.
@@ -59,7 +58,7 @@ final class Repository {
         return id
     }
 
-    /// The object that a name stands for: a tag itself, not what it is of.
+    /// The object of a name; of a tag itself, not its target.
     func resolveUnpeeled(_ name: String) async throws(FetchError) -> ObjectID {
         if let id = ObjectID(hex: name), id.format == format { return id }
         let candidates = Self.candidates(name)
@@ -76,7 +75,7 @@ final class Repository {
         return id
     }
 
-    /// Asks for what several names stand for, in one exchange.
+    /// Looks up several names in one exchange.
     func lookUp(_ names: [String?]) async throws(FetchError) {
         let unknown = names.map { $0 ?? "HEAD" }.filter {
             !lookedUp.contains($0) && ObjectID(hex: $0)?.format != format
@@ -92,7 +91,8 @@ final class Repository {
         }
     }
 
-    /// The same, what a server wants to hear of it, and all tags, in the order of their names.
+    /// As ``resolve(_:)``, with the id to request from the server, and all tags in the order of
+    /// their names.
     func resolveWithTags(
         _ name: String?
     ) async throws(FetchError) -> (id: ObjectID, wanted: ObjectID, tags: [Tag]) {
@@ -121,7 +121,7 @@ final class Repository {
         guard let name = candidates.first(where: { refs[$0] != nil }), let id = refs[name] else {
             throw try await missing(version)
         }
-        // Before version 2 nothing can be asked for but what is listed.
+        // Before version 2 only listed objects can be requested.
         return (refs[name + "^{}"] ?? id, id, tags)
     }
 
@@ -130,7 +130,7 @@ final class Repository {
         .tooLarge, .body, "the repository has more than \(tagsListedMax) tags",
         expected: String(tagsListedMax))
 
-    /// The error for a version that there is not, with the one that may be meant.
+    /// The error for a version that does not exist, with a similar name as a hint.
     private func missing(_ name: String?) async throws(FetchError) -> FetchError {
         guard let name, name != "HEAD" else {
             return FetchError(
@@ -145,7 +145,7 @@ final class Repository {
                     others.add(String(decoding: ref.name, as: UTF8.self))
                 }
             } catch  where error.outcome != .interrupted {
-                // There is an error to report already.
+                // The missing version is reported instead.
             }
         }
         let message = "no branch or tag \"\(name)\""
@@ -161,7 +161,7 @@ final class Repository {
         return FetchError(.permanentFailure, .body, message, hint: question)
     }
 
-    /// gitrevisions(7): what a name may be short for, the first first.
+    /// Full names for a short one, in the order of gitrevisions(7).
     static func candidates(_ name: String) -> [String] {
         [
             name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)",
@@ -169,7 +169,7 @@ final class Repository {
         ]
     }
 
-    /// Asks for references, in version 2.
+    /// Requests references, in version 2.
     private func list(
         _ prefixes: [String], _ take: (RefLine) throws(FetchError) -> Void
     ) async throws(FetchError) {
@@ -185,15 +185,15 @@ final class Repository {
         }
     }
 
-    /// The commits that a request asks for.
+    /// Requests commits.
     ///
-    /// - Throws: `too-large` when the server sends all files with them, and they are more than
-    ///   64 MiB or what the user has allowed.
+    /// - Throws: `too-large` when the server sends all files with them, and they are more than 64
+    ///   MiB or the user's limit.
     func history(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
         var packLimits = PackLimits(objectsMax: LogQuestion.countMax)
         if !canFilter {
             packLimits = PackLimits()
-            // Records have the usual limit, too, whatever they hold.
+            // A record's limit equals the usual one even if it was not chosen by the user.
             let isUsual =
                 limits.isUsualForBodies || limits.bodyBytesMax == Limits.standard.bodyBytesMax
             packLimits.packBytesMax =
@@ -214,25 +214,25 @@ final class Repository {
         }
     }
 
-    /// Versions with their trees, and without their files where the server can leave those out.
+    /// Requests versions with their trees; without their files, if the server can leave these out.
     ///
     /// - Throws: `too-large` as ``history(_:)``.
     func trees(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
         canFilter ? try await fetch(request, PackLimits()) : try await history(request)
     }
 
-    /// To be called when a refusal is an answer.
+    /// Called when a refusal is a valid answer.
     func forgetRefusal() { conversation.refusal = nil }
 
     // MARK: Objects
 
     private static let objectBytesMax = 64 << 20
 
-    /// A commit, tag or tree, or a file from a server that cannot send it alone.
+    /// A commit, tag or tree; or a file, if the server cannot send it alone.
     ///
     /// - Parameters:
-    ///   - start: What the version's name stands for.
-    ///   - whole: Told how many objects come, when the server sends all of the version.
+    ///   - start: The object id of the version.
+    ///   - whole: Called with the number of objects when the server sends the whole version.
     func load(
         _ id: ObjectID, of start: ObjectID, whole: (Int) async throws(FetchError) -> Void
     ) async throws(FetchError) -> PackObject {
@@ -257,9 +257,9 @@ final class Repository {
         return object
     }
 
-    /// Everything in a version, from a server that cannot send a part of it.
+    /// A whole version, for a server that cannot send a part of it.
     ///
-    /// - Parameter began: Told how many objects come.
+    /// - Parameter began: Called with the number of objects.
     func wholeVersion(
         of start: ObjectID, _ began: (Int) async throws(FetchError) -> Void = { _ in }
     ) async throws(FetchError) -> PackSpool {
@@ -277,9 +277,9 @@ final class Repository {
         }
     }
 
-    /// The pack that answers a request, its deltas undone and all ids computed.
+    /// The pack that answers a request, its deltas resolved and all ids computed.
     ///
-    /// - Parameter began: Told how many objects come.
+    /// - Parameter began: Called with the number of objects.
     func fetch(
         _ request: FetchRequest, _ limits: PackLimits,
         _ began: (Int) async throws(FetchError) -> Void = { _ in }
@@ -303,7 +303,7 @@ final class Repository {
 
     private static let resolveBytes = 8 << 20
 
-    /// Gives out one object in pieces as they come, from a server that can send it alone.
+    /// Passes on one object in pieces as they arrive, from a server that can send it alone.
     func stream(
         _ id: ObjectID, _ take: (PackReader.Event) async throws(FetchError) -> Void
     ) async throws(FetchError) {
@@ -336,17 +336,17 @@ final class Repository {
                 case .pack(let bytes): try await take(bytes)
                 }
             }
-            // While a fast server sends, nothing else looks at them.
+            // While a fast server sends, only this checks deadline and signals.
             try LongWork.check()
             return false
         }
     }
 }
 
-/// Commits and trees of a process, so that several paths of one repository share them. They are
-/// what their ids say, wherever they came from.
+/// A cache of commits and trees for the process, shared by fetches of several paths. Their hashes
+/// have been verified, so the origin does not matter.
 final class ObjectCache: Sendable {
-    // By the text of their ids: a key of another type costs every start the search for its `==`.
+    // Keyed by text: a key of another type makes every start search for its `==`.
     private let objects = Locked((byID: [String: PackObject](), bytes: 0))
     private static let bytesMax = 16 << 20
 

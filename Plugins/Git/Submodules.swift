@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Where the repositories of submodules are, as `.gitmodules` says (gitmodules(5), in the syntax of
-/// git-config(1)). Pure.
+/// URLs of submodules by `.gitmodules` (gitmodules(5), in the syntax of git-config(1)). Pure.
 ///
-/// It is read as far as it can be: what Git refuses ends it.
+/// Reading ends at the first error that Git would report.
 struct Submodules: Hashable, Sendable {
-    /// As written, by the path from the root.
+    /// Unchanged URLs, by the path from the root.
     private var urls: [[UInt8]: [UInt8]] = [:]
 
     private static let bytesMax = 1 << 20
 
-    /// None.
     init() {}
 
     init(_ content: ArraySlice<UInt8>) {
@@ -36,10 +34,10 @@ struct Submodules: Hashable, Sendable {
     }
 }
 
-/// Settings in the syntax of git-config(1), one after the other, up to what is malformed. Pure.
+/// Settings in the syntax of git-config(1), one after the other, up to the first error. Pure.
 struct GitConfigurationReader {
     struct Setting {
-        /// In lower case, as the key is.
+        /// In lower case, like the key.
         let section: String
         let subsection: [UInt8]?
         let key: String
@@ -54,7 +52,7 @@ struct GitConfigurationReader {
         rest = content.starts(with: [0xEF, 0xBB, 0xBF]) ? content.dropFirst(3) : content
     }
 
-    /// The next setting; `nil` at the end, and before what cannot be read.
+    /// The next setting; `nil` at the end or an error.
     mutating func next() -> Setting? {
         while let byte = rest.first {
             switch byte {
@@ -131,10 +129,10 @@ struct GitConfigurationReader {
         }
     }
 
-    /// Up to the end of the line; `nil` for what Git refuses.
+    /// Reads to the end of the line; `nil` for a syntax error.
     private mutating func takeValue() -> [UInt8]? {
         var value: [UInt8] = []
-        // What of it stays, whatever blanks follow.
+        // Length without trailing blanks.
         var end = 0
         var isQuoted = false
         while let byte = rest.popFirst() {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A reference below `refs/tags/`.
 struct Tag: Hashable, Sendable {
     /// Without `refs/tags/`.
     let name: String
     let id: ObjectID
-    /// What an annotated tag is of in the end; `nil` for any other.
+    /// Final target of an annotated tag; `nil` for a lightweight one.
     let peeled: ObjectID?
 
     var target: ObjectID { peeled ?? id }
@@ -15,12 +14,12 @@ struct Tag: Hashable, Sendable {
 }
 
 extension ObjectHeader {
-    /// When an annotated tag was made, in Unix seconds; 0 when that cannot be read. Pure.
+    /// Date of an annotated tag in Unix seconds; 0 if missing or malformed. Pure.
     static func date(ofTag tag: ArraySlice<UInt8>) -> Int {
         tagger(ofTag: tag)?.date?.seconds ?? 0
     }
 
-    /// Who made an annotated tag; `nil` when it does not say so.
+    /// Author and date of an annotated tag; `nil` if missing.
     static func tagger(ofTag tag: ArraySlice<UInt8>) -> Ident? {
         var rest = tag
         for _ in 0..<16 {
@@ -34,7 +33,7 @@ extension ObjectHeader {
     }
 }
 
-/// The tags of a version, as git-describe(1) names it by them.
+/// Describes a version by its nearest tag, as git-describe(1) does.
 struct DescribeReader {
     private let repository: Repository
     private let question: DescribeQuestion
@@ -44,7 +43,7 @@ struct DescribeReader {
         (self.repository, self.question) = (repository, question)
     }
 
-    /// Git looks at no more tags than these.
+    /// Limit of tags to compare, as in Git.
     private static let candidatesMax = 10
     private static let firstDepth = 32
 
@@ -59,7 +58,7 @@ struct DescribeReader {
         for tag in named where question.takesAllTags || tag.peeled != nil {
             tags[tag.target, default: []].append(tag)
         }
-        // Before version 2 there is one request: for everything.
+        // Before version 2 there is only one request, so it asks for everything.
         var whole: PackSpool?
         if repository.server.version < 2,
             tags[id] == nil && !question.isExact && !tags.isEmpty
@@ -105,7 +104,7 @@ struct DescribeReader {
         try await emit(.body(Array((text + "\n").utf8)[...]))
     }
 
-    /// Of tags at one commit: an annotated one, and the latest of several.
+    /// The best of the tags at one commit: an annotated one, the latest if there are several.
     private func best(of tags: [Tag], in whole: PackSpool?) async throws(FetchError) -> Tag {
         let annotated = tags.filter { $0.peeled != nil }
         guard annotated.count > 1 else { return annotated.first ?? tags[0] }
@@ -127,7 +126,7 @@ struct DescribeReader {
 
     // MARK: Counting
 
-    /// The tags whose commit lacks the fewest of the version's, and how many.
+    /// The tags at the commit that lacks the fewest of the version's commits, and their number.
     private func nearest(
         to id: ObjectID, _ tags: [ObjectID: [Tag]], in whole: PackSpool?
     ) async throws(FetchError) -> (tags: [Tag], count: Int)? {
@@ -149,15 +148,15 @@ struct DescribeReader {
                     best = (found, count)
                 }
             }
-            // Any other tag is deeper, and so lacks more commits than that.
+            // Any other tag is deeper, and so lacks more commits.
             if isWhole || (best?.count).map({ $0 <= depth ?? .max }) ?? false { return best }
             guard let reached = depth else { return best }
             depth = reached > LogQuestion.countMax / 4 ? nil : reached * 4
         }
     }
 
-    /// The commits with tags that are met first, but for those that another one of them has behind
-    /// it; and whether all of the history is there.
+    /// The first commits with tags on the walk, without ancestors of others among them; and true if
+    /// the whole history is there.
     private func candidates(
         _ graph: CommitGraph, from start: Int, _ tags: [ObjectID: [Tag]]
     ) throws(FetchError) -> (found: [Int], isWhole: Bool) {
@@ -178,7 +177,7 @@ struct DescribeReader {
         return (found, isWhole)
     }
 
-    /// How many commits a version has that one of them has not behind it.
+    /// Number of the version's commits that cannot be reached from the tag.
     private func count(
         _ graph: CommitGraph, from start: Int, without tag: Int
     ) async throws(FetchError) -> Int {
@@ -199,8 +198,8 @@ struct DescribeReader {
 }
 
 extension CommitGraph {
-    /// How many commits can be reached from one and not from another, as far as what is there
-    /// settles that; `nil` where it does not.
+    /// Number of commits reachable from `start` and not from `other`; `nil` if the pack does not
+    /// have enough history to tell.
     func count(from start: Number, without other: Number) throws(FetchError) -> Int? {
         let known = try reachable(from: [other])
         let rest = try reachable(from: [start]).subtracting(known)
@@ -208,7 +207,7 @@ extension CommitGraph {
         var isOpen = false
         for number in known where try node(number).lacksParents { isOpen = true }
         guard isOpen else { return rest.count }
-        // What has the other one behind it cannot be behind that, whatever is missing.
+        // Descendants of `other` cannot be its ancestors, even with history missing.
         var (above, isChanged) = (Set([other]), true)
         while isChanged {
             isChanged = false

@@ -2,7 +2,7 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// The writing of one archive, out of a pack that has all of it.
+/// Writes one archive from a pack with all its objects.
 final class TarArchive {
     private let pack: PackSpool
     private let format: ObjectFormat
@@ -11,38 +11,38 @@ final class TarArchive {
     private var attributes: Attributes
     private let files: LFSFiles?
     private let modules: Submodules
-    /// The submodules that have been met, the first of them.
+    /// Submodules seen so far, up to the limit.
     private var submodules: [Facts.Value] = []
     private static let submodulesMax = 1000
-    /// What may be pointers to those, in the order in which it is written.
+    /// Possible LFS pointers in the order of the archive.
     private var pointers: [Int] = []
-    /// How many of them have been met.
+    /// Number of them already written.
     private var pointersPassed = 0
-    /// Whether this is a walk to see which names and which files in LFS there will be.
+    /// True during a first walk that only collects names and LFS pointers.
     private var isRehearsal = false
-    /// Hashes of the names in the archive, and whether each is a directory.
+    /// Hashes of the names in the archive; true for a directory.
     private var names: [Int: Bool] = [:]
     private var tar: TarWriter
     private var placeholders: Placeholders?
     private var output: [UInt8] = []
-    /// Directories whose entries are not written yet, since nothing in them is.
+    /// Directories without any written entry so far, whose own entries are postponed.
     private var queued: [(path: [UInt8], id: ObjectID)] = []
 
-    /// Entries of one archive, directories among them.
+    /// Limit of entries, including directories.
     private static let entriesMax = 1 << 20
     private static let outputBytes = 65_536
     private static let linkBytesMax = 65_536
-    /// Of the `.gitattributes` of a directory and those above it: each line takes some hundred
-    /// bytes of memory.
+    /// Limit of the `.gitattributes` of a directory and those above it, together: each line takes
+    /// some hundred bytes of memory.
     private static let attributesBytesMax = 4 << 20
-    /// Of a file whose content is changed, for which it must be in memory, before and after that.
+    /// Limit of a file that is converted, before and after: it is in memory.
     private static let convertedBytesMax = 64 << 20
-    /// About as many bytes are looked at before other fetches, deadlines and signals have a turn.
+    /// Approximate number of bytes handled before other fetches, deadlines and signals get a turn.
     private static let workMax = 1 << 20
     private var work = 0
-    /// Lines of `.gitattributes` times names that are compared with them: some minutes.
+    /// Limit of comparisons of names with lines of `.gitattributes`: some minutes.
     private static let comparisonsMax = 1 << 30
-    /// Git does not convert what is larger.
+    /// Git does not convert larger files.
     private static let bigFileBytes = 512 << 20
 
     init(
@@ -75,7 +75,7 @@ final class TarArchive {
         FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
     }
 
-    /// Whether nothing had to stay as it is.
+    /// True if the archive equals git-archive's: no placeholder was left unexpanded.
     var isAsGitMakesIt: Bool { placeholders?.unknown.isEmpty ?? true }
 
     private func pause(after work: Int) async throws(FetchError) {
@@ -87,16 +87,15 @@ final class TarArchive {
 
     // MARK: Checking
 
-    /// Looks at all trees before a byte of the archive is written.
+    /// Checks all trees before anything is written.
     ///
-    /// - Throws: `protocol-error` for an object that is missing, or a name that Git would not make,
-    ///   or that is there twice; `too-large` for too many entries, too many attributes, or too long
-    ///   a path.
+    /// - Throws: `protocol-error` for a missing object, or a name that Git would not allow, or that
+    ///   occurs twice; `too-large` for too many entries, too many attributes, or too long a path.
     func check(
         _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID]
     ) async throws(FetchError) {
         try await checkTrees(top, at: path)
-        // Without the beginnings of their names, files of two directories may have one.
+        // With leading directories removed, two files may have the same name.
         guard question.strip > 0 || files != nil else { return }
         isRehearsal = true
         try await walk(top, at: path, trees: trees) { _ in }
@@ -108,7 +107,7 @@ final class TarArchive {
         let aboveBytes = path.dropLast().reduce(0) { $0 + $1.count + 1 }
         var directories = TreePath()
         var pending: [TreeCursor] = []
-        // Of the directories of the path, those above among them.
+        // Lines of `.gitattributes` in force at each level, including those above the path.
         var lines = [attributes.lineCount]
         var comparisons = 0
         var next: TreeEntry? = top
@@ -188,9 +187,9 @@ final class TarArchive {
     }
 
     /// - Parameters:
-    ///   - path: Where the top is, from the root.
-    ///   - trees: On the way there, that of the root first.
-    /// - Throws: As what it emits; ``check(_:at:trees:)`` comes before.
+    ///   - path: The path of `top` from the root.
+    ///   - trees: The trees on this path, the root's first.
+    /// - Throws: Errors of reading and of `emit`. ``check(_:at:trees:)`` must be called first.
     func write(
         _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
     ) async throws(FetchError) {
@@ -232,7 +231,7 @@ final class TarArchive {
         }
     }
 
-    /// Writes what is not a directory, and goes into what is.
+    /// Writes an entry, or enters it if it is a directory.
     private func write(
         _ entry: TreeEntry, named name: [UInt8], _ levels: inout [Level], _ emit: Emit
     ) async throws(FetchError) {
@@ -293,7 +292,7 @@ final class TarArchive {
     ) async throws(FetchError) {
         let isSubmodule = entry.kind == .submodule
         let path = isSubmodule ? name + [ASCII.slash] : name
-        // As Git: what is left out brings its directory into the archive all the same.
+        // As in Git, an ignored file still brings its directory into the archive.
         let directories = queued
         queued.removeAll()
         for (path, id) in directories {
@@ -425,7 +424,7 @@ final class TarArchive {
         return LFSPointer(object.content[...])
     }
 
-    /// What will be wanted after a pointer, as far as one request can ask for.
+    /// Pointers after this one, at most as many as one batch request can ask for.
     private func following(_ number: Int) throws(FetchError) -> [LFSPointer] {
         let rest = pointers[pointersPassed...]
         pointersPassed = rest.firstIndex(of: number).map { $0 + 1 } ?? pointersPassed

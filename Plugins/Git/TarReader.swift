@@ -2,15 +2,14 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// Makes of a directory in one version of a repository what git-archive(1) makes of it: a tar
-/// archive.
+/// Makes a tar archive of a directory in one version of a repository, as git-archive(1) does.
 ///
-/// With a server that can filter, the way there is a request for each directory of the path; then
-/// one brings the directory with all that is in it, and the `.gitattributes` of those above.
+/// With a server that can filter, there is a request for each directory of the path, and then one
+/// for the directory with all its contents and the `.gitattributes` above it.
 struct TarReader {
     private let repository: Repository
     private let question: TarQuestion
-    /// Where files in Git LFS come from; `nil` where their pointers stay.
+    /// Source of files in Git LFS; `nil` if pointers are kept.
     private let files: LFSFiles?
     private var address: GitAddress { repository.address }
     private var format: ObjectFormat { repository.format }
@@ -20,7 +19,7 @@ struct TarReader {
         self.files = question.takesLargeFiles ? files : nil
     }
 
-    /// - Returns: `unverified` where placeholders stay as they are.
+    /// - Returns: `unverified` if placeholders were left unexpanded.
     /// - Throws: `permanent-failure` when there is no such version or path, `too-large`,
     ///   `protocol-error` for a name that leads out of the directory.
     func read(_ emit: Emit) async throws(FetchError) -> Completeness {
@@ -86,7 +85,7 @@ struct TarReader {
         return try await repository.fetch(request, PackLimits())
     }
 
-    /// What the directories above say.
+    /// The `.gitattributes` of the directories above.
     private func attributes(
         _ place: ContentReader.Place, _ path: [[UInt8]], _ pack: PackSpool
     ) throws(FetchError) -> Attributes {

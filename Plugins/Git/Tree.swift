@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// One name in a directory.
 struct TreeEntry: Hashable, Sendable {
     enum Kind: Sendable {
         case file, executable, directory, symbolicLink
@@ -9,7 +8,7 @@ struct TreeEntry: Hashable, Sendable {
         case submodule
     }
 
-    /// The file type and permissions of POSIX, of which only ``kind`` means anything.
+    /// POSIX file type and permissions. Only ``kind`` has a meaning.
     let mode: UInt32
     let kind: Kind
     /// Never empty, `.` or `..`, and without `/`; not always UTF-8.
@@ -17,10 +16,10 @@ struct TreeEntry: Hashable, Sendable {
     let id: ObjectID
 }
 
-/// The content of a tree object: `mode SP name NUL id`, again and again. Pure.
+/// The content of a tree object: `mode SP name NUL id`, repeated. Pure.
 enum Tree {
-    /// - Parameter bytes: All of it. The names are slices of it.
-    /// - Throws: `protocol-error` for anything that the grammar does not allow.
+    /// - Parameter bytes: The whole content. The names are slices of it.
+    /// - Throws: `protocol-error` for malformed content.
     static func parse(
         _ bytes: ArraySlice<UInt8>, _ format: ObjectFormat
     ) throws(FetchError) -> [TreeEntry] {
@@ -34,24 +33,24 @@ enum Tree {
     }
 }
 
-/// The entries of a tree, one after the other: a tree may have a million. Pure.
+/// Iterates over the entries of a tree, which may have a million. Pure.
 struct TreeCursor {
     private let format: ObjectFormat
     private var rest: ArraySlice<UInt8>
 
-    /// - Parameter bytes: All of it. The names are slices of it.
+    /// - Parameter bytes: The whole content. The names are slices of it.
     init(_ bytes: ArraySlice<UInt8>, _ format: ObjectFormat) {
         (rest, self.format) = (bytes, format)
     }
 
-    /// - Returns: `nil` behind the last one.
-    /// - Throws: `protocol-error` for anything that the grammar does not allow.
+    /// - Returns: `nil` at the end.
+    /// - Throws: `protocol-error` for malformed content.
     mutating func next() throws(FetchError) -> TreeEntry? {
         guard !rest.isEmpty else { return nil }
         guard let nul = rest.firstIndex(of: ASCII.nul) else {
             throw Self.malformed("a name without its end")
         }
-        // A mode has seven digits at most: no need to look further for the space.
+        // A mode has seven digits at most, so the search for the space is bounded.
         guard let space = rest[..<nul].prefix(8).firstIndex(of: ASCII.space) else {
             throw Self.malformed("a name without its mode")
         }
@@ -67,7 +66,7 @@ struct TreeCursor {
         return TreeEntry(mode: mode, kind: kind, name: name, id: id)
     }
 
-    /// The entry of a name, among those that have not been given out.
+    /// The entry of a name, among the remaining ones.
     func find(_ name: some Collection<UInt8>) throws(FetchError) -> TreeEntry? {
         var cursor = self
         while let entry = try cursor.next() {
@@ -76,14 +75,14 @@ struct TreeCursor {
         return nil
     }
 
-    /// How many bytes have not been given out.
+    /// Bytes of the remaining entries.
     var byteCount: Int { rest.count }
 
-    /// The number of entries that have not been given out, whose names must differ: of a link and
-    /// a directory with one name, programs that extract an archive could write through the link.
+    /// Counts the remaining entries, and requires distinct names: with a link and a directory of
+    /// the same name, programs that extract an archive could write through the link.
     ///
-    /// - Parameter most: No more are looked at.
-    /// - Throws: `protocol-error` for a name that is there twice.
+    /// - Parameter most: Stops after this many entries.
+    /// - Throws: `protocol-error` for a name that occurs twice.
     func countDistinct(atMost most: Int) throws(FetchError) -> Int {
         var (cursor, names, isSorted) = (self, [ArraySlice<UInt8>](), true)
         while names.count < most, let entry = try cursor.next() {
@@ -92,7 +91,7 @@ struct TreeCursor {
             }
             names.append(entry.name)
         }
-        // Not always in a sound tree: Git sorts directories as if a slash followed.
+        // Valid trees may fail this test, as Git sorts directories as if a slash followed.
         guard !isSorted else { return names.count }
         names.sort { $0.lexicographicallyPrecedes($1) }
         for (name, next) in zip(names, names.dropFirst()) where name == next {
@@ -102,10 +101,9 @@ struct TreeCursor {
         return names.count
     }
 
-    /// The file `.gitattributes`.
     func attributes() throws(FetchError) -> ObjectID? { try file(".gitattributes") }
 
-    /// The file of this name, among those that have not been given out.
+    /// The file of this name, among the remaining entries; `nil` for none.
     func file(_ name: String) throws(FetchError) -> ObjectID? {
         guard let entry = try find(name.utf8),
             entry.kind != .directory && entry.kind != .submodule
@@ -113,7 +111,7 @@ struct TreeCursor {
         return entry.id
     }
 
-    /// Octal digits. A leading zero is wrong, yet in old repositories, and Git reads it.
+    /// Octal digits. A leading zero is invalid, but occurs in old repositories, and Git accepts it.
     private static func mode(
         _ digits: ArraySlice<UInt8>
     ) throws(FetchError) -> (UInt32, TreeEntry.Kind) {
@@ -134,7 +132,7 @@ struct TreeCursor {
     }
 
     private static func check(_ name: ArraySlice<UInt8>) throws(FetchError) {
-        // They would lead out of the directory.
+        // Such names would lead out of the directory.
         let isDots = name.count <= 2 && name.allSatisfy { $0 == ASCII.dot }
         guard !isDots && !name.contains(ASCII.slash) else {
             throw malformed("the name \"\(String(decoding: name, as: UTF8.self))\"")
@@ -146,23 +144,23 @@ struct TreeCursor {
     }
 }
 
-/// Bounds the directories of one path. A walk through trees keeps the path and the tree of each,
-/// and a small pack can have very many, with very long names. Pure.
+/// Limits the directories of one path. A walk through trees keeps the path and the tree of each
+/// level, and a small pack can have very deep levels with very long names. Pure.
 struct TreePath {
-    /// Linux takes paths of 4096 bytes.
+    /// Linux limits paths to 4096 bytes.
     static let depthMax = 4096
     static let pathBytesMax = 16 << 10
-    /// Of the trees of all directories in the path.
+    /// Total of the trees on the path.
     static let treeBytesMax = 128 << 20
 
     private var levels: [(pathBytes: Int, treeBytes: Int)] = []
 
-    /// Of the last directory's path, with the slash at its end; 0 for the root.
+    /// Length of the current directory's path, with the slash at its end; 0 for the root.
     var pathBytes: Int { levels.last?.pathBytes ?? 0 }
 
     /// - Parameters:
-    ///   - pathBytes: Of the directory's path, with the slash at its end; 0 for the root.
-    ///   - treeBytes: Of its tree.
+    ///   - pathBytes: Length of the directory's path, with the slash at its end; 0 for the root.
+    ///   - treeBytes: Size of its tree.
     /// - Throws: `too-large`.
     mutating func enter(pathBytes: Int, treeBytes: Int) throws(FetchError) {
         guard levels.count < Self.depthMax else {
@@ -193,7 +191,7 @@ struct TreePath {
     }
 }
 
-/// The lines `name SP value LF` that commits and tags begin with. Pure.
+/// The header lines `name SP value LF` of commits and tags. Pure.
 enum ObjectHeader {
     /// The tree in a commit's first line.
     ///
@@ -219,11 +217,11 @@ enum ObjectHeader {
         return (id, type)
     }
 
-    /// Removes the next line, which must be the one of this name, from `rest`.
+    /// Takes the next line from `rest`; it must have this name.
     private static func value(
         _ name: String, _ rest: inout ArraySlice<UInt8>
     ) throws(FetchError) -> ArraySlice<UInt8> {
-        // Longer than any line that is asked for: a content without line feeds is not searched.
+        // Longer than any valid line, so that content without line feeds is not searched.
         guard let lineFeed = rest.prefix(128).firstIndex(of: ASCII.lineFeed),
             rest.starts(with: "\(name) ".utf8)
         else { throw malformed(name) }

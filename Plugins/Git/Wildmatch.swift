@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A shell pattern as Git's wildmatch reads it. Pure; the time is bounded by the product of both
-/// lengths, whatever the pattern.
+/// A shell pattern with the syntax of Git's wildmatch. Pure. The time is bounded by the product of
+/// both lengths.
 struct Wildmatch: Sendable {
     private let pattern: [UInt8]
-    /// Whether a slash is matched by itself and by `**` alone.
+    /// True if a slash is matched only by itself and by `**`.
     private let isPath: Bool
 
     init(_ pattern: some Sequence<UInt8>, isPath: Bool) {
@@ -14,8 +14,8 @@ struct Wildmatch: Sendable {
 
     func matches(_ text: some Sequence<UInt8>) -> Bool {
         let text = Array(text)
-        // The latest star within a name, and the latest that takes slashes. An earlier one that
-        // took more would only lead to where these come as well.
+        // The latest star within a name, and the latest one that matches slashes. Backtracking to
+        // an earlier one cannot succeed if these fail.
         var (star, deepStar): (Star?, Star?)
         var (at, from) = (0, 0)
         while at < pattern.count || from < text.count {
@@ -41,12 +41,12 @@ struct Wildmatch: Sendable {
         enum Reach { case name, directories, everything }
 
         let reach: Reach
-        /// Where the pattern goes on.
+        /// Position after the star in the pattern.
         let next: Int
-        /// Where in the text it ends so far.
+        /// End of the matched text so far.
         var end: Int
 
-        /// Where pattern and text go on then; `nil` when it can take no more.
+        /// Extends the star's match; `nil` if it cannot be longer.
         mutating func takeMore(of text: [UInt8]) -> (at: Int, from: Int)? {
             repeat {
                 guard end < text.count, reach != .name || text[end] != ASCII.slash else {
@@ -58,7 +58,7 @@ struct Wildmatch: Sendable {
         }
     }
 
-    /// The star at `start`, or several of them, which have taken nothing yet.
+    /// The star or stars at `start`, with an empty match.
     private func star(_ start: Int, _ from: Int) -> Star {
         let next = pattern[start...].firstIndex { $0 != UInt8(ascii: "*") } ?? pattern.count
         guard isPath else { return Star(reach: .everything, next: next, end: from) }
@@ -66,7 +66,7 @@ struct Wildmatch: Sendable {
         guard next - start > 1 && (start == 0 || pattern[start - 1] == ASCII.slash) else {
             return Star(reach: .name, next: next, end: from)
         }
-        // Two stars between slashes are any number of directories, none too.
+        // Two stars between slashes match any number of directories, also none.
         if rest.first == ASCII.slash {
             return Star(reach: .directories, next: next + 1, end: from)
         }
@@ -74,7 +74,7 @@ struct Wildmatch: Sendable {
         return Star(reach: isLast ? .everything : .name, next: next, end: from)
     }
 
-    /// Where the pattern goes on after matching one byte; `nil` if it does not.
+    /// Position in the pattern after matching one byte; `nil` if it does not match.
     private func step(_ at: Int, _ byte: UInt8) -> Int? {
         guard at < pattern.count else { return nil }
         switch pattern[at] {
@@ -87,7 +87,7 @@ struct Wildmatch: Sendable {
         }
     }
 
-    /// A bracket expression, from behind its `[`.
+    /// Matches a bracket expression, from after its `[`.
     private func set(_ start: Int, _ byte: UInt8) -> Int? {
         var at = start
         let isNegated = at < pattern.count && (pattern[at] == 0x21 || pattern[at] == 0x5E)
@@ -114,7 +114,7 @@ struct Wildmatch: Sendable {
         return at < pattern.count && isFound != isNegated ? at + 1 : nil
     }
 
-    /// A byte of a bracket expression, without the backslash that may come before it.
+    /// A byte of a bracket expression, without an escaping backslash.
     private func literal(_ at: inout Int) -> UInt8 {
         if pattern[at] == UInt8(ascii: "\\") && at + 1 < pattern.count { at += 1 }
         defer { at += 1 }

@@ -2,10 +2,10 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// What a gopher URL asks for (RFC 4266 §2): item type, selector, search words. Pure.
+/// The parts of a gopher URL (RFC 4266 §2): item type, selector, search words. Pure.
 struct GopherAddress: Hashable {
     let type: GopherItemType
-    /// Decoded, byte for byte what the server gets.
+    /// Decoded; exactly the bytes that the server gets.
     let selector: [UInt8]
     /// Search words; `nil` when there are none.
     let search: [UInt8]?
@@ -46,7 +46,7 @@ struct GopherAddress: Hashable {
             if field.contains(ASCII.tab) {
                 throw .badURL("a TAB too many in the selector")
             }
-            // Throws for the bytes that would end the line early.
+            // Throws for bytes that would end the line early.
             _ = try LineFramer.frame(field)
         }
         selector = Array(fields[0])
@@ -61,9 +61,9 @@ struct GopherAddress: Hashable {
         return try LineFramer.frame(line)
     }
 
-    /// The answer to addresses that no gopher server needs to be asked for.
+    /// The answer to an address that needs no server.
     ///
-    /// - Throws: `unsupported-scheme` for sessions that are not transfers.
+    /// - Throws: `unsupported-scheme` for interactive sessions.
     func replyWithoutServer() throws(FetchError) -> Head? {
         if let target = GopherMenu.externalURL(selector[...]) {
             var head = Head(.redirect, meta: target)

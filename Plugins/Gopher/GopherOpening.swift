@@ -2,9 +2,9 @@
 internal import SmallWebCore
 internal import SmallWebFormats
 
-/// The beginning of a reply, read until it is clear whether it is a refusal: gopher has no status,
-/// only error lines of type 3. A menu of nothing but those and information is a refusal, and so is
-/// a text or binary when one such line is all there is. Pure, bounded by ``bytesMax``.
+/// The beginning of a reply, buffered until it is clear whether it is a refusal: gopher has no
+/// status, only error lines of type 3. A menu with only error and information lines is a refusal,
+/// and so is a text or binary with only one error line. Pure, bounded by ``bytesMax``.
 struct GopherOpening {
     enum Verdict: Hashable {
         case content
@@ -22,13 +22,13 @@ struct GopherOpening {
 
     init(type: GopherItemType) { self.type = type }
 
-    /// Takes the next bytes; an empty piece is the end of the reply.
+    /// Adds bytes; an empty piece is the end of the reply.
     mutating func add(_ piece: ArraySlice<UInt8>) {
         bytes += piece
         verdict = judge(isAtEnd: piece.isEmpty)
     }
 
-    /// Whether the bytes so far end with a lone dot, after which some servers forget to close.
+    /// True if the bytes so far end with a lone dot, after which some servers do not close.
     var isTerminated: Bool {
         guard type.form != .binary, bytes.last == ASCII.lineFeed else { return false }
         let before = bytes.dropLast().lastIndex(of: ASCII.lineFeed)
@@ -37,14 +37,14 @@ struct GopherOpening {
     }
 
     private func judge(isAtEnd: Bool) -> Verdict? {
-        // The first line of a text or binary says enough, however much of it has come.
+        // The first line of a text or binary decides, even if incomplete.
         let isContent = type.form != .menu && beginsAsContent
         if isContent || bytes.count > Self.bytesMax { return .content }
         var message: String?
         var rest = bytes[...]
         while true {
             let lineFeed = rest.firstLineFeed
-            // Bytes without a line feed are a line only at the end: the last one.
+            // A line without a line feed counts only at the end of the reply.
             if lineFeed == nil && !isAtEnd { break }
             let line = rest[..<(lineFeed ?? rest.endIndex)]
             rest = rest[line.endIndex...].dropFirst()
@@ -55,24 +55,23 @@ struct GopherOpening {
             case .info where type.form == .menu: break
             default:
                 let isEnd = fields == [[]] || fields == [[ASCII.dot]]
-                // An error is the first line of a text or binary, however its bytes arrive.
+                // With a text or binary, the error must be the first line.
                 let isBefore = type.form != .menu && message == nil
                 if !isEnd || isBefore { return .content }
             }
             if lineFeed == nil { break }
         }
-        // Only a whole reply can be a refusal, and one that cannot be must not wait for its end.
+        // Only a whole reply can be a refusal; other replies are recognised before their end.
         if isAtEnd { return message.map(Verdict.refusal) ?? .content }
         return nil
     }
 
-    /// Whether a line of a text or binary is more than one that begins with 3: it has all fields of
-    /// a menu line. It leads nowhere, so servers write any number or word for a port, or none.
+    /// True if a line of a text or binary has all fields of a menu line, and does not just begin
+    /// with 3. Error lines lead nowhere, so servers write any number or word for a port, or none.
     private func isErrorLine(_ fields: [ArraySlice<UInt8>]) -> Bool {
         fields.count >= 4 && !fields[3].trimmed.contains(where: ASCII.isSpace)
     }
 
-    /// Whether the first line has begun with something else than an error line.
     private var beginsAsContent: Bool {
         bytes.first.map { GopherItemType(byte: $0) != .error } ?? false
     }

@@ -2,8 +2,8 @@
 public import SmallWebCore
 internal import SmallWebFormats
 
-/// Gopher (RFC 1436, URLs RFC 4266) and the same over TLS: one selector out, everything up to the
-/// close back. The item type in the URL, not the server, says what it is.
+/// Gopher (RFC 1436, URLs RFC 4266), also over TLS: sends a selector, and reads until the server
+/// closes. The item type in the URL tells the type of the reply; the server does not.
 public struct GopherPlugin: ProtocolHandler {
     public init() {}
 
@@ -82,7 +82,7 @@ public struct GopherPlugin: ProtocolHandler {
         return head
     }
 
-    /// Delivers the opening and all that follows, in the form of the item type.
+    /// Delivers the opening and the rest, in the form of the item type.
     private func body(
         of request: Request, _ type: GopherItemType, _ opening: [UInt8], from stream: ByteStream,
         emit: Emit
@@ -101,7 +101,7 @@ public struct GopherPlugin: ProtocolHandler {
         func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard isLines else { return try await emit(.body(bytes)) }
             try await text.add(bytes, deliver)
-            // Bytes that are held back are not counted on their way to the consumer.
+            // The consumer does not count bytes that are held back.
             if let limit = request.limits.bodyBytesMax, text.heldBytes > limit {
                 throw .tooLarge(limit)
             }
@@ -111,7 +111,7 @@ public struct GopherPlugin: ProtocolHandler {
         do throws(FetchError) {
             ending = try await stream.readToEnd(take)
         } catch  where error.outcome == .timeout && isLines && text.isTerminated {
-            // The reply is whole; this server only forgets to close.
+            // The reply is whole; this server does not close.
         }
         if isLines {
             let wasTerminated = text.isTerminated

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A text reply without its dots (RFC 1436 §3.9): the last line, a lone `.`, is dropped, and lines
-/// that begin with `..` lose one, but only when that last line came. A server that sends no
+/// Removes the dots of a text reply (RFC 1436 §3.9): the last line, a lone `.`, is dropped, and
+/// lines that begin with `..` lose one dot, but only if the lone dot came. A server that sends no
 /// terminator has not doubled dots either.
 ///
-/// So everything streams until the first line that begins with a dot. From there it is held back,
-/// in memory and then in a file, until the end decides.
+/// So everything streams until the first line that begins with a dot. The rest is held back, in
+/// memory and then in a file, until the end decides.
 struct GopherText: ~Copyable {
     private let held: Spool
     private var isHolding = false
     private var tail = LineTail()
 
-    /// What is known about the line that the bytes so far end in.
+    /// State of the line that the bytes so far end in.
     private struct LineTail {
         /// Bytes of the current line, or of the last one while nothing follows its line feed.
         var length = 0
-        /// All bytes after the dot are a carriage return and a line feed.
+        /// True if all bytes after the dot are a carriage return and a line feed.
         var isLoneDot = false
         var isEnded = true
 
@@ -36,10 +36,9 @@ struct GopherText: ~Copyable {
 
     init(heldBytesMax: Int) { held = Spool(memoryMax: heldBytesMax) }
 
-    /// Bytes that are held back now.
     var heldBytes: Int { held.count }
 
-    /// Whether the bytes so far end with the terminator.
+    /// True if the bytes so far end with the terminator.
     var isTerminated: Bool { tail.isLoneDot && tail.isEnded && tail.length > 0 }
 
     mutating func add(
@@ -51,7 +50,7 @@ struct GopherText: ~Copyable {
         if firstHeld < bytes.endIndex { try held.append(bytes[firstHeld...]) }
     }
 
-    /// Where holding back begins in `bytes`; their end when it does not.
+    /// Index from which `bytes` are held back; the end index for none.
     private mutating func scan(_ bytes: ArraySlice<UInt8>) -> Int {
         var firstHeld = bytes.startIndex
         if !isHolding {
@@ -70,7 +69,7 @@ struct GopherText: ~Copyable {
         return firstHeld
     }
 
-    /// Delivers what was held back, in the form that the end has decided.
+    /// Delivers the bytes that were held back, with or without their dots.
     mutating func finish(
         _ deliver: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
@@ -85,7 +84,7 @@ struct GopherText: ~Copyable {
             var plain: [UInt8] = []
             plain.reserveCapacity(piece.count)
             for byte in piece.prefix(remaining) {
-                // The first of two dots has been kept already, the second goes.
+                // The first of two dots was kept already, the second one is dropped.
                 if !(isSecondByte && byte == ASCII.dot) { plain.append(byte) }
                 isSecondByte = isLineStart && byte == ASCII.dot
                 isLineStart = byte == ASCII.lineFeed

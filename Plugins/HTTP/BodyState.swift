@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The state of a resource that the bytes of a file are of. The rest of another state must not be
-/// joined to them (RFC 9110 §8.8, §13.1.5). Pure.
+/// The state of the resource from which a file's bytes were received. Bytes of another state must
+/// not be appended (RFC 9110 §8.8, §13.1.5). Pure.
 struct BodyState: Hashable {
-    /// Values of ETag, Last-Modified and Date, as they came.
+    /// Values of ETag, Last-Modified and Date, unchanged.
     private(set) var (tag, modified, date): (String?, String?, String?)
-    /// Bytes of the whole.
+    /// Size of the whole body in bytes.
     private(set) var total: Int?
-    /// The content codings that the bytes still have.
+    /// Content codings that the bytes still have.
     private(set) var coding = ""
 
     /// - Parameters:
-    ///   - total: Of the reply's encoded body.
-    ///   - keepsCoding: Whether its bytes are taken as they come. What they decode to has another
-    ///     tag and length.
+    ///   - total: Size of the reply's whole body, encoded.
+    ///   - keepsCoding: True if its bytes are kept encoded. The decoded body has another tag and
+    ///     length.
     init(_ reply: HTTPReply, total: Int?, keepsCoding: Bool) {
         (modified, date) = (reply["last-modified"], reply["date"])
         let coding = reply.codings("content-encoding").joined(separator: ", ")
@@ -22,7 +22,7 @@ struct BodyState: Hashable {
         (tag, self.total, self.coding) = (reply["etag"], total, coding)
     }
 
-    /// What ``text`` has said; of other lines nothing.
+    /// Parses ``text``. Ignores other lines.
     init(parsing text: String) {
         for line in text.split(separator: "\n") {
             let parts = line.split(separator: " ", maxSplits: 1)
@@ -39,7 +39,7 @@ struct BodyState: Hashable {
         }
     }
 
-    /// `nil` where nothing tells it from others.
+    /// `nil` without anything to compare.
     var text: String? {
         guard tag != nil || modified != nil || total != nil else { return nil }
         return [
@@ -48,8 +48,8 @@ struct BodyState: Hashable {
         ].compactMap(\.self).joined(separator: "\n")
     }
 
-    /// The value of `If-Range`, which takes a strong tag; or a moment at least a second before the
-    /// reply, where there is no tag (§8.8.2.2, §13.1.5).
+    /// The value of `If-Range`: a strong tag, or without any tag a date at least a second before
+    /// the reply (§8.8.2.2, §13.1.5).
     var condition: String? {
         if let tag { return HTTPValidator.isTag(tag) && !tag.hasPrefix("W/") ? tag : nil }
         guard let modified, HTTPValidator.isValue(modified),
@@ -59,7 +59,7 @@ struct BodyState: Hashable {
         return modified
     }
 
-    /// Whether a reply that says `other` is of another state, as far as both say.
+    /// True if both differ in a value that both have.
     func differs(from other: BodyState) -> Bool {
         if let total, let its = other.total, total != its { return true }
         let bare = { (tag: String) in tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }

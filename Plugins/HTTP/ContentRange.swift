@@ -4,16 +4,16 @@ internal import SmallWebCore
 /// The value of `Content-Range` in a 206 (RFC 9110 §14.4). Pure.
 struct ContentRange: Hashable {
     let first: Int
-    /// Of the last byte, which is part of the range. Before ``first`` in a range of no bytes at the
-    /// end of the whole, which no server should send, but some do instead of a 416.
+    /// Position of the last byte, which is part of the range. Less than ``first`` for an empty
+    /// range at the end, which no server should send, but some do instead of a 416.
     let last: Int
-    /// Bytes of the whole; `nil` when the server does not know.
+    /// Size of the whole in bytes; `nil` when the server does not know.
     let total: Int?
 
-    /// Largest position, far below where arithmetic could overflow.
+    /// Largest position, low enough to rule out overflows.
     static let positionMax = 1 << 52
 
-    /// `bytes 0-499/1234` or `bytes 0-499/*`; `nil` for anything else, such as a range that ends
+    /// Parses `bytes 0-499/1234` or `bytes 0-499/*`; `nil` for others, such as a range that ends
     /// beyond the whole.
     init?(parsing text: String) {
         guard let parts = Self.parts(text) else { return nil }
@@ -35,13 +35,13 @@ struct ContentRange: Hashable {
         }
     }
 
-    /// Bytes of the whole by a 416: `bytes */1234`.
+    /// Size of the whole by a 416: `bytes */1234`.
     static func total(unsatisfied text: String) -> Int? {
         guard let parts = parts(text), parts[0].elementsEqual("*".utf8) else { return nil }
         return ASCII.decimal(parts[1], max: positionMax)
     }
 
-    /// Before and after the slash.
+    /// The parts before and after the slash.
     private static func parts(_ text: String) -> [Substring.UTF8View]? {
         let unit = "bytes "
         guard text.prefix(unit.utf8.count).lowercased() == unit else { return nil }
@@ -50,9 +50,9 @@ struct ContentRange: Hashable {
         return parts.count == 2 ? parts : nil
     }
 
-    /// Bytes of the range itself.
     var count: Int { last - first + 1 }
 
-    /// Bytes from the beginning of the range to the end of the whole, as far as that is known.
+    /// Bytes from the beginning of the range to the end of the whole, or of the range if that is
+    /// unknown.
     var countToEnd: Int { (total ?? last + 1) - first }
 }

@@ -1,20 +1,19 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Further schemes that this machine's libcurl can fetch, for those who ask for them: what comes is
-/// a body, without the meaning that a plugin of its own would give it.
+/// Further schemes that this machine's libcurl can fetch, for users who enable them. Replies have a
+/// body only, without the interpretation that a plugin of its own would give.
 public struct CurlPlugin: ProtocolHandler {
     public let schemes: [Scheme]
 
-    /// Those of libcurl's schemes that are transfers: telnet reads standard input, ldap and rtmp
-    /// block.
+    /// The schemes of libcurl that are transfers: telnet reads standard input, ldap and rtmp block.
     private static let transfers: [(name: String, port: UInt16, trust: Scheme.Trust)] = [
         ("dict", 2628, .none), ("ftp", 21, .none), ("ftps", 990, .ca), ("imap", 143, .none),
         ("imaps", 993, .ca), ("pop3", 110, .none), ("pop3s", 995, .ca), ("scp", 22, .none),
         ("sftp", 22, .none), ("tftp", 69, .none),
     ]
 
-    /// - Parameter names: The scheme names that libcurl knows.
+    /// - Parameter names: Schemes that libcurl supports. Others are left out.
     public init(_ names: [String]) {
         schemes = Self.transfers.filter { names.contains($0.name) }.map { transfer in
             Scheme(

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// HTTP (RFC 9110) by the host side's engine, which is libcurl. The plugin says what a reply means;
+/// HTTP (RFC 9110) by the host's engine, which is libcurl. The plugin interprets replies;
 /// redirects, limits and events are the same as for every other scheme.
 public struct HTTPPlugin: ProtocolHandler {
     public init() {}
@@ -85,7 +85,7 @@ public struct HTTPPlugin: ProtocolHandler {
         return .truncated
     }
 
-    /// RFC 9110 §5.6.2, as far as methods go.
+    /// True for a token (RFC 9110 §5.6.2), such as a method.
     private static func isToken(_ text: String) -> Bool {
         let marks = "!#$%&'*+-.^_`|~".utf8
         return !text.isEmpty
@@ -97,7 +97,7 @@ public struct HTTPPlugin: ProtocolHandler {
     static func head(_ reply: HTTPReply, method: String) -> Head {
         var head = reply.head(replyClass(reply), method: method, factName: "http")
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
-        // The length of an encoded body is not the length of what it decodes to.
+        // The length of an encoded body is not the length of the decoded one.
         if reply.codings("content-encoding").isEmpty { head.bodyBytes = reply.contentLength }
         if head.replyClass == .redirect {
             head.redirectTarget = reply.location
@@ -106,7 +106,7 @@ public struct HTTPPlugin: ProtocolHandler {
         return head
     }
 
-    /// 408, 425, 429 and 5xx may go well later; a 3xx without a target is an answer like any other.
+    /// 408, 425, 429 and 5xx are temporary. A 3xx without a target is an answer like any other.
     static func replyClass(_ reply: HTTPReply) -> Head.Class {
         switch reply.status {
         case 301, 302, 303, 307, 308: reply["location"] == nil ? .success : .redirect

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a reply must say so that its body may be joined to the bytes that are there already
-/// (RFC 9110 §14, §15.3.7). Pure.
+/// Checks that a reply's body may be appended to the bytes received earlier (RFC 9110 §14,
+/// §15.3.7). Pure.
 struct HTTPRest {
-    /// Bytes that are there; `nil` when everything is asked for.
+    /// Number of bytes received earlier; `nil` when everything is requested.
     let offset: Int?
-    /// What is known of them.
+    /// The state that they were received from.
     private let known: BodyState
     private let keepsCoding: Bool
     private let asksByField: Bool
@@ -24,27 +24,25 @@ struct HTTPRest {
         fields = [HTTPField("If-Range", condition)]
     }
 
-    /// What asks for the rest of the same state, or for all of another.
+    /// Fields that request the rest of the same state, or the whole of another.
     private(set) var fields: [HTTPField] = []
 
-    /// What may follow the header.
     enum Body {
         case all
-        /// A range of the whole.
         case part(ContentRange)
-        /// Nothing that is wanted: all is there already.
+        /// No bytes: all have been received earlier.
         case none
     }
 
-    /// - Parameter isSuccess: Whether the status means one.
-    /// - Throws: `protocol-error` for another part than was asked for, or one in another coding:
-    ///   it would end up in the wrong place. `permanent-failure` where the rest cannot be had.
+    /// - Parameter isSuccess: True if the status means success.
+    /// - Throws: `protocol-error` for another range than requested, or another coding: it would end
+    ///   up in the wrong place. `permanent-failure` if the server cannot send the rest.
     func body(of reply: HTTPReply, isSuccess: Bool) throws(FetchError) -> Body {
         let text = reply["content-range"] ?? ""
         guard let offset else {
             guard reply.status == 206, !asksByField else { return .all }
             let range = try range(text, of: reply, from: 0)
-            // Decoded, unless a range was asked for.
+            // Decoded, unless a range was requested.
             return keepsCoding || reply.codings("content-encoding").isEmpty ? .part(range) : .all
         }
         let unsatisfied = ContentRange.total(unsatisfied: text)
@@ -81,7 +79,7 @@ struct HTTPRest {
         return part.count == 0 ? .none : .part(part)
     }
 
-    /// What the body is to be continued by; `nil` where it never is.
+    /// State for resuming the body later; `nil` if it cannot be resumed.
     func state(of reply: HTTPReply) -> String? {
         guard reply.status == 200 || reply.status == 206 else { return nil }
         let total =

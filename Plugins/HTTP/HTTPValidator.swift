@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a reply says that tells its state from others, and what asks by it (RFC 9110 §8.8, §13.1):
-/// `etag` and an entity tag, or `date` and the value of Last-Modified. Pure.
+/// The validator of a reply, and the conditional request by it (RFC 9110 §8.8, §13.1): `etag` and
+/// an entity tag, or `date` and the value of Last-Modified. Pure.
 struct HTTPValidator {
     let fields: [HTTPField]
 

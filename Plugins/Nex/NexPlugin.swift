@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Nex (nightfall.city/nex/info/specification.txt): one path out, everything up to the close back.
-/// There is no status, no type and no end mark.
+/// Nex (nightfall.city/nex/info/specification.txt): sends one path, and reads until the server
+/// closes. There is no status, no type and no end mark.
 public struct NexPlugin: ProtocolHandler {
     public init() {}
 
@@ -31,7 +31,7 @@ public struct NexPlugin: ProtocolHandler {
         try await emit(.head(head))
         var listing = NexListing(request, isDirectory: isDirectory)
         let ending = try await stream.readToEnd { bytes async throws(FetchError) in
-            // First the parsed lines: an output that shows those does not need the text.
+            // Items first: an output that shows them does not need the text.
             for item in try listing.add(bytes) { try await emit(.item(item)) }
             try await emit(.body(bytes))
         }
@@ -55,7 +55,7 @@ public struct NexPlugin: ProtocolHandler {
 }
 
 /// The lines of a directory: text, and links that begin with `=>`. A last line without a line feed
-/// is left out: where it leads may be cut off.
+/// is left out, as its target may be truncated.
 struct NexListing {
     private let base: URI
     private let isWanted: Bool

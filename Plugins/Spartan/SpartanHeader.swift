@@ -12,8 +12,8 @@ struct SpartanHeader: Hashable {
     static let bytesMax = 1024
 
     /// - Parameter line: Up to and including the line feed.
-    /// - Throws: `protocol-error` for anything that the grammar does not allow, but that a text may
-    ///   be empty or have letters beyond ASCII, as servers send them.
+    /// - Throws: `protocol-error` for a malformed header. The text may be empty or have letters
+    ///   beyond ASCII, as servers send such headers.
     init(parsing line: ArraySlice<UInt8>) throws(FetchError) {
         guard line.suffix(2).elementsEqual(ASCII.crlf) else {
             throw Self.malformed("it does not end with CR LF")
@@ -42,7 +42,6 @@ struct SpartanHeader: Hashable {
         self.meta = meta
     }
 
-    /// The header as an event.
     func head(_ line: ArraySlice<UInt8>) -> Head {
         var head = Head(status: status, replyClass, meta: meta)
         head.header = Array(line)
@@ -65,10 +64,10 @@ struct SpartanHeader: Hashable {
         }
     }
 
-    /// An absolute path of the same host and port. `nil` for whatever leads elsewhere, and for a
-    /// query: it would be data that the server has chosen.
+    /// An absolute path of the same host and port. `nil` for other targets, and with a query, as it
+    /// would be data that the server has chosen.
     private var target: String? {
-        // Bytes: a combining letter makes other characters of them.
+        // By bytes: a combining character after a slash would change the Character.
         let bytes = meta.trimmed.utf8
         guard bytes.first == ASCII.slash, bytes.dropFirst().first != ASCII.slash,
             !bytes.contains(ASCII.questionMark), !bytes.contains(UInt8(ascii: "#"))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Spartan (specification of 2021-07-11): one line and perhaps a data block out, a header line and
-/// perhaps a body back. Nothing is encrypted, and a body ends with the connection.
+/// Spartan (specification of 2021-07-11): sends one line and perhaps a data block, and reads a
+/// header line and perhaps a body. Nothing is encrypted, and a body ends with the connection.
 public struct SpartanPlugin: ProtocolHandler {
     public init() {}
 
@@ -33,7 +33,7 @@ public struct SpartanPlugin: ProtocolHandler {
         while isTaken {
             let piece = try block.next()
             guard !piece.isEmpty else { break }
-            // A server that refuses answers at once, and need not read what it does not want.
+            // A server that refuses answers at once, and may not read the rest.
             isTaken = try await stream.writeUnlessAnswered(piece)
         }
         let head = try await Self.readHead(stream)
@@ -48,7 +48,7 @@ public struct SpartanPlugin: ProtocolHandler {
         return ending.completenessOfClose
     }
 
-    /// A data block that goes out with its line: any socket takes it at once.
+    /// Largest data block that is sent together with the line: any socket buffer has room for it.
     private static let shortBytesMax = 8192
 
     public func carriesData(_ request: Request) -> Bool {
@@ -56,10 +56,10 @@ public struct SpartanPlugin: ProtocolHandler {
             || !(request.uri.query?.isEmpty ?? true)
     }
 
-    /// The upload, or the input, or else the decoded query (§5). It is counted, so that it may
-    /// hold any byte: a line break in it ends nothing.
+    /// The upload, or the input, or else the decoded query (§5). Its length is sent, so it may hold
+    /// any byte.
     ///
-    /// - Throws: `bad-url` for a query beside an upload.
+    /// - Throws: `bad-url` for a query in addition to an upload.
     static func dataBlock(_ request: Request) throws(FetchError) -> Request.Upload {
         guard let upload = request.upload else {
             return Request.Upload(request.input ?? PercentEncoding.decode(request.uri.query ?? ""))
@@ -70,8 +70,8 @@ public struct SpartanPlugin: ProtocolHandler {
         return upload
     }
 
-    /// `host SP path SP length CRLF`. A port, a user and a fragment have no meaning for the server
-    /// (§5), and the path is as written.
+    /// `host SP path SP length CRLF`. Port, user and fragment are not sent (§5); the path is as
+    /// written.
     ///
     /// - Throws: `bad-url` for bytes that would end the line or one of its words.
     static func requestLine(_ uri: URI, dataBytes: Int) throws(FetchError) -> [UInt8] {

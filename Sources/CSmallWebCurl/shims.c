@@ -18,7 +18,7 @@ const char *swcurl_load(struct swcurl_functions *functions) {
     SWCURL_FUNCTIONS(SWCURL_LOOK_UP)
 #undef SWCURL_LOOK_UP
 #ifdef SMALLWEB_OWNS_PROCESS
-    // libcurl sets OpenSSL up even for plain HTTP; see swtls_crypto_init_options.
+    // libcurl initialises OpenSSL even for plain HTTP; see swtls_crypto_init_options.
     __typeof__(&OPENSSL_init_crypto) start =
         (__typeof__(&OPENSSL_init_crypto))dlsym(library, "OPENSSL_init_crypto");
     if (start != NULL) start(OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ATEXIT, NULL);

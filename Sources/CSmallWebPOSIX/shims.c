@@ -29,7 +29,7 @@ static volatile sig_atomic_t pending_event_fd = -1;
 static int argument_count;
 static char **arguments;
 
-// The GNU C library gives these functions what main() will get.
+// The GNU C library passes the arguments of main() to constructors, too.
 __attribute__((constructor)) static void keep_arguments(int count, char **words) {
     argument_count = count;
     arguments = words;
@@ -129,7 +129,7 @@ int swposix_wait_readable(int fd) {
     struct pollfd event = {.fd = fd, .events = POLLIN};
     sigset_t all, before;
     int count = 0;
-    // Only while it waits can a signal come.
+    // Signals are unblocked only while ppoll() waits.
     sigfillset(&all);
     if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return -1;
     while (pending_signal == 0 && count <= 0) {
@@ -151,7 +151,7 @@ void swposix_count_continuations(void) {
     struct sigaction action = {.sa_handler = count_continuation, .sa_flags = SA_RESTART};
     struct sigaction inherited;
     if (sigaction(SIGCONT, NULL, &inherited) != 0 || inherited.sa_handler != SIG_DFL) return;
-    // Without it, a stop counts as time in which the process ran.
+    // Without the handler, a stop counts as running time.
     if (sigaction(SIGCONT, &action, NULL) == 0) (void)unblock(SIGCONT);
 }
 
@@ -159,13 +159,13 @@ int swposix_continuations(void) { return continuations; }
 
 static void interrupt(int signal_number) { (void)signal_number; }
 
-// Without it the signal would end the process.
+// Without a handler the signal would end the process.
 static int catch_alarm(void) {
     struct sigaction action = {.sa_handler = interrupt};
     return sigaction(SIGALRM, &action, NULL);
 }
 
-// Of each thread, made at its first use, gone with the process.
+// One per thread, made at its first use, never deleted.
 static _Thread_local timer_t alarm_timer;
 static _Thread_local int has_alarm_timer;
 
@@ -180,7 +180,7 @@ int swposix_begin_alarm(long milliseconds) {
         struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
         event.THREAD_ID = gettid();
         if (timer_create(CLOCK_MONOTONIC, &event, &alarm_timer) != 0) {
-            // EAGAIN, of a call that is to block, would be waited for.
+            // Callers of a blocking call treat EAGAIN as "wait".
             if (errno == EAGAIN) errno = ENOMEM;
             return -1;
         }
@@ -192,7 +192,7 @@ int swposix_begin_alarm(long milliseconds) {
 void swposix_end_alarm(void) {
     struct itimerspec none = {.it_value = {.tv_sec = 0}};
     int saved = errno;
-    // A timer that goes on interrupts calls, which are made again.
+    // A timer that is still running only interrupts calls, which are retried.
     if (has_alarm_timer) (void)timer_settime(alarm_timer, 0, &none, NULL);
     errno = saved;
 }
@@ -203,7 +203,7 @@ int swposix_processor_count(void) {
 }
 
 int swposix_block_signals(void) {
-    // What a thread does itself, and what it must be told of.
+    // Signals that a thread causes itself, or that interrupt it.
     static const int own[] = {
         SIGPIPE, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT, SIGSYS, SIGALRM};
     sigset_t others;

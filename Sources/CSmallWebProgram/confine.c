@@ -15,12 +15,12 @@
 void confine_capabilities(void) {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
     struct __user_cap_data_struct none[2] = {{0}};
-    // Otherwise execve() gives root all of them back. Refused where there is nothing to lose.
+    // Otherwise execve() gives root all capabilities back. Refused if there is nothing to lose.
     prctl(PR_SET_SECUREBITS, SECURE_ALL_BITS | SECURE_ALL_LOCKS, 0, 0, 0);
     syscall(SYS_capset, &header, none);
 }
 
-// The headers of the machine that builds may be older than the kernel that runs.
+// The build machine's headers may be older than the running kernel.
 enum {
     CREATE_RULESET = 444,
     ADD_RULE = 445,
@@ -48,7 +48,7 @@ int swprogram_landlock(void) {
     return version > 0 ? (int)version : 0;
 }
 
-// All rights that this version knows.
+// All rights of this version.
 static struct ruleset all_rights(int version) {
     static const int rights[] = {0, 13, 14, 15, 15, 16};
     return (struct ruleset){
@@ -59,7 +59,7 @@ static struct ruleset all_rights(int version) {
     };
 }
 
-// A path that cannot be opened is not readable, then.
+// A path that cannot be opened is left out, and so not readable.
 static void allow_at(int ruleset, int place, uint64_t rights) {
     struct beneath rule = {.allowed = rights, .directory = place};
     if (place < 0) return;
@@ -75,8 +75,8 @@ static void allow(int ruleset, const char *path, int flags, uint64_t rights) {
     allow_at(ruleset, open(path, flags | O_PATH | O_CLOEXEC), rights);
 }
 
-// Where /proc shows the processes of others, a program has its own directory, but not those of its
-// children, whose numbers are not known yet; and what says nothing about processes.
+// If /proc shows other processes, a program gets its own directory, but not its children's, whose
+// numbers are not known yet, and files that tell nothing about processes.
 static const char *const own_facts[] = {
     "/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", NULL};
 
@@ -98,7 +98,7 @@ int confine_files(const struct swprogram *program, const struct confinement *con
         allow_reading(ruleset, root, 0);
     } else {
         allow_reading(ruleset, view_places, 0);
-        // A link stands for itself alone.
+        // A link is allowed by itself alone.
         allow_reading(ruleset, program->places, O_NOFOLLOW);
         for (const char *const *path = program->reads; *path; path++)
             allow_at(ruleset, view_open_unlinked(*path), READING);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What a process does to itself before it becomes the program. It may share its memory with its
-// supervisor, and does not allocate.
+// Confinement that a process applies to itself before it becomes the program. It may share its
+// memory with its supervisor, and does not allocate.
 #ifndef CONFINE_H
 #define CONFINE_H
 
@@ -8,23 +8,23 @@
 
 #include <sys/types.h>
 
-// What of a program's confinement the rest depends on.
+// Facts about a program's confinement that the rest depends on.
 struct confinement {
-    int has_view;               // its own file system: what it can see there is read-only
+    int has_view;               // its own file system: visible files are read-only
     int has_proc;               // /proc shows its own processes alone
     int has_pids;               // it can name no process but its own
-    int landlock;               // the version that holds, or 0
+    int landlock;               // Landlock's version in force, or 0
 };
 
-// No capability, whatever the user is, and none to be had by running a program.
+// Drops all capabilities, also for root, and prevents regaining them by execve().
 void confine_capabilities(void);
 
-// Reads and writes only what the program may. Returns Landlock's version, or 0 where nothing of it
-// holds.
+// Restricts reading and writing to the program's files. Returns Landlock's version, or 0 if nothing
+// is enforced.
 int confine_files(const struct swprogram *program, const struct confinement *confinement);
 
-// Allows the system calls that a program needs, and which do not reach out of it. Returns whether
-// that holds.
+// Allows the system calls that a program needs, and that do not reach out of it. Returns 1 if the
+// filter is in force, else 0.
 int confine_calls(const struct confinement *confinement);
 
 #endif

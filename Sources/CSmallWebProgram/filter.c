@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The filter of system calls: a list of what is allowed. A filter sees numbers, not what is in
-// memory: no path, no address of a socket.
+// The filter of system calls, an allow list. A filter sees numbers, not memory: no paths, and no
+// addresses of sockets.
 #define _GNU_SOURCE
 #include "confine.h"
 
@@ -32,7 +32,7 @@ int confine_calls(const struct confinement *confinement) {
 
 #else
 
-// Calls whose numbers all architectures share, and which the headers may lack.
+// Calls with the same number on all architectures, which the headers may lack.
 enum {
     PIDFD_OPEN = 434, CLONE3 = 435, CLOSE_RANGE = 436, OPENAT2 = 437,
     FACCESSAT2 = 439, EPOLL_PWAIT2 = 441, LANDLOCK_FIRST = 444, LANDLOCK_LAST = 446,
@@ -41,20 +41,20 @@ enum {
     REMOVEXATTRAT = 466,
 };
 
-// Beyond these numbers are calls that this list does not know. Libraries take ENOSYS for a kernel
-// that does not, either, and do without.
+// Calls beyond these numbers are unknown here. For libraries, ENOSYS means that the kernel lacks a
+// call, and they do without.
 #define CALLS_MAX 512
 #define CALLS_KNOWN 466
 
 // MARK: The list
 
-// What a program needs, whatever keeps it.
+// Allowed with any other containment.
 static const short allowed[] = {
-    // Its memory. No userfaultfd() and no memfd_create(): memory that is in no sum.
+    // Its memory. No userfaultfd() and no memfd_create(): the sum does not cover their memory.
     SYS_brk, SYS_mmap, SYS_munmap, SYS_mprotect, SYS_mremap, SYS_madvise, SYS_mincore, SYS_msync,
     SYS_mlock, SYS_mlock2, SYS_munlock, SYS_membarrier, SYS_pkey_alloc, SYS_pkey_free,
     SYS_pkey_mprotect, MAP_SHADOW_STACK, MSEAL,
-    // Its threads and children. clone() is looked at below.
+    // Its threads and children. The flags of clone() are checked below.
     SYS_execve, SYS_execveat, SYS_exit, SYS_exit_group, SYS_wait4, SYS_waitid, SYS_futex,
     FUTEX_WAITV, FUTEX_WAKE, FUTEX_WAKE + 1, FUTEX_REQUEUE, SYS_set_tid_address,
     SYS_set_robust_list, SYS_get_robust_list, SYS_rseq, SYS_gettid, SYS_getpid, SYS_getppid,
@@ -74,11 +74,11 @@ static const short allowed[] = {
 #ifdef SYS_alarm
     SYS_alarm, SYS_pause, SYS_time,
 #endif
-    // Who it is, and where. It may ask, but not become another.
+    // Its user and its machine. It may ask, but not change them.
     SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getresuid, SYS_getresgid, SYS_getgroups,
     SYS_capget, SYS_uname, SYS_sysinfo, SYS_getcpu, SYS_getrandom, SYS_umask,
-    // Its own descriptors. fcntl() and ioctl() are looked at below; no vmsplice() and splice(),
-    // which have had holes.
+    // Its own descriptors. fcntl() and ioctl() are restricted below. No vmsplice() and splice(),
+    // which have had vulnerabilities.
     SYS_read, SYS_write, SYS_readv, SYS_writev, SYS_pread64, SYS_pwrite64, SYS_preadv,
     SYS_pwritev, SYS_preadv2, SYS_pwritev2, SYS_lseek, SYS_close, CLOSE_RANGE, SYS_dup, SYS_dup3,
     SYS_pipe2, SYS_pselect6, SYS_ppoll, SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,
@@ -88,10 +88,10 @@ static const short allowed[] = {
     SYS_dup2, SYS_pipe, SYS_select, SYS_poll, SYS_epoll_create, SYS_epoll_wait, SYS_eventfd,
     SYS_signalfd,
 #endif
-    // Of sockets, pairs of its own. Rules for addresses are below.
+    // Sockets: only pairs of its own. Rules for addresses are below.
     SYS_recvfrom, SYS_recvmsg, SYS_recvmmsg, SYS_shutdown, SYS_getsockname, SYS_getpeername,
     SYS_getsockopt,
-    // Files, which its file system or Landlock keeps it from. No inotify: it tells the names in
+    // Files, which are protected by its file system or by Landlock. No inotify: it reports names in
     // directories that Landlock hides.
     SYS_openat, OPENAT2, SYS_faccessat, FACCESSAT2, SYS_fstat, SYS_newfstatat, SYS_statx,
     SYS_statfs, SYS_fstatfs, SYS_readlinkat, SYS_getdents64, SYS_getcwd, SYS_chdir, SYS_fchdir,
@@ -103,22 +103,22 @@ static const short allowed[] = {
 #endif
 };
 
-// Metadata. In a file system of its own all is read-only but the temporary directory. Landlock does
-// not know these calls.
+// Metadata. In a file system of its own only the temporary directory is writable. Landlock does not
+// cover these calls.
 static const short with_view[] = {
     SYS_fchmod, SYS_fchmodat, FCHMODAT2, SYS_fchown, SYS_fchownat, SYS_utimensat, SYS_setxattr,
     SYS_lsetxattr, SYS_fsetxattr, SETXATTRAT, SYS_removexattr, SYS_lremovexattr,
     SYS_fremovexattr, REMOVEXATTRAT,
-    // A temporary file system is as large as it may be. Elsewhere one call takes any size before
-    // it is added up.
+    // A temporary file system has a limited size. Elsewhere one call allocates any size before the
+    // next sum.
     SYS_fallocate,
 #ifdef SYS_chmod
     SYS_chmod, SYS_chown, SYS_lchown, SYS_utime, SYS_utimes, SYS_futimesat,
 #endif
 };
 
-// Landlock keeps these within the temporary directory. Without it, and with the user's files in
-// sight, a lock could stop the user's programs.
+// Landlock restricts these to the temporary directory. Without it, and with the user's files
+// visible, a lock could stop the user's programs.
 static const short with_files_kept[] = {
     SYS_linkat, SYS_renameat, SYS_renameat2, SYS_flock,
 #ifdef SYS_link
@@ -126,8 +126,8 @@ static const short with_files_kept[] = {
 #endif
 };
 
-// Where no process but its own can be named or reached, it may signal them and order them in groups
-// and sessions. Elsewhere one group is what all of them are ended by.
+// If no other processes can be named or reached, a program may signal its own and arrange them in
+// groups and sessions. Otherwise all are killed as one group, which they must not leave.
 static const short with_processes_kept[] = {
     SYS_kill, SYS_tkill, SYS_tgkill, SYS_rt_sigqueueinfo, SYS_rt_tgsigqueueinfo};
 
@@ -148,7 +148,7 @@ static void load(struct filter *filter, size_t offset) {
     add(filter, BPF_LD | BPF_W | BPF_ABS, 0, 0, (uint32_t)offset);
 }
 
-// The lower half, on machines whose lower half comes first: numbers of 32 bits are all in it.
+// The lower half, on little-endian machines: values of 32 bits are in it.
 static void load_argument(struct filter *filter, int index) {
     load(filter, offsetof(struct seccomp_data, args) + 8 * (size_t)index);
 }
@@ -168,7 +168,7 @@ static void refuse(struct filter *filter, int call, int error) {
     finish(filter, REFUSED(error));
 }
 
-// Allows `call` where its argument has one of `count` values.
+// Allows `call` if its argument has one of `count` values.
 static void allow_argument(
     struct filter *filter, int call, int index, const uint32_t *values, unsigned count, int error) {
     skip_unless(filter, (uint32_t)call, count + 3);
@@ -183,12 +183,12 @@ static void allow_argument(
     allow_argument(filter, call, index, values, sizeof(values) / sizeof *(values), error)
 
 static void allow_arguments(struct filter *filter, const struct confinement *confinement) {
-    // As large as the calls that libraries make of it; all else is as on a descriptor that has no
-    // such thing. Terminals could be typed into, files be made immutable, signals be sent.
+    // Requests with small effects, made by libraries; others fail as on a descriptor without the
+    // feature. They could type into terminals, make files immutable, or send signals.
     static const uint32_t controls[] = {
         0x5401 /* TCGETS */, 0x802C542A /* TCGETS2 */, 0x5413 /* TIOCGWINSZ */,
         0x541B /* FIONREAD */, 0x5421 /* FIONBIO */, 0x5450 /* FIONCLEX */, 0x5451 /* FIOCLEX */};
-    // No owner and no signal of a descriptor, no leases, no notes about directories.
+    // No owner and no signal of a descriptor, no leases, no directory notification.
     static const uint32_t commands[] = {
         F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_GETLK, F_SETLK, F_SETLKW, F_GETOWN,
         36, 37, 38 /* F_OFD_… */, F_DUPFD_CLOEXEC, F_GETPIPE_SZ, 1034};
@@ -199,8 +199,8 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
         SO_PASSCRED, SO_RCVLOWAT, SO_RCVTIMEO, SO_SNDTIMEO, SO_TIMESTAMP};
     // Confining itself further; without a listener, whose descriptor would keep a filter.
     static const uint32_t filters[] = {0, 1 /* TSYNC */, 2 /* LOG */, 3, 4 /* SPEC_… */, 5, 6, 7};
-    // No hiding from the sum, no large pages of which a small part keeps the whole, no tables of
-    // the kernel's in a size of its own choice, and no sharing of the processor with what it names.
+    // No hiding from the sum, no large pages that stay whole for a small mapped part, no kernel
+    // tables of a chosen size, and no core scheduling with other processes.
     static const uint32_t controls_itself[] = {
         PR_SET_PDEATHSIG, PR_GET_PDEATHSIG, PR_GET_DUMPABLE, PR_SET_NAME, PR_GET_NAME,
         PR_GET_SECCOMP, PR_SET_SECCOMP, PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_GET_SECUREBITS,
@@ -216,14 +216,14 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
     ALLOW_ARGUMENT(filter, SYS_setsockopt, 2, options, ENOPROTOOPT);
     ALLOW_ARGUMENT(filter, SYS_seccomp, 1, filters, EINVAL);
     ALLOW_ARGUMENT(filter, SYS_prctl, 0, controls_itself, EINVAL);
-    // Shared memory without a file is held by a single page of it, and is in no sum.
+    // Shared memory without a file is kept by a single mapped page, and the sum does not cover it.
     skip_unless(filter, SYS_mmap, 5);
     load_argument(filter, 3);
     add(filter, BPF_ALU | BPF_AND | BPF_K, 0, 0, MAP_SHARED | MAP_ANONYMOUS);
     add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, MAP_SHARED | MAP_ANONYMOUS);
     finish(filter, REFUSED(EPERM));
     finish(filter, SECCOMP_RET_ALLOW);
-    // To no address: sendmsg(), whose address is in memory, is not on the list.
+    // Only without an address. sendmsg() is not allowed, as its address is in memory.
     skip_unless(filter, SYS_sendto, 6);
     load_argument(filter, 4);
     skip_unless(filter, 0, 3);
@@ -231,7 +231,7 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
     skip_unless(filter, 0, 1);
     finish(filter, SECCOMP_RET_ALLOW);
     finish(filter, REFUSED(EPERM));
-    // No namespaces, and no thread with descriptors of its own: those of its process are looked at.
+    // No namespaces, and no thread with its own descriptors: the sum looks at the process's.
     skip_unless(filter, SYS_clone, 6);
     load_argument(filter, 0);
     add(filter, BPF_JMP | BPF_JSET | BPF_K, 0, 1, CLONE_THREAD);
@@ -242,8 +242,8 @@ static void allow_arguments(struct filter *filter, const struct confinement *con
     finish(filter, REFUSED(EPERM));
     finish(filter, SECCOMP_RET_ALLOW);
     if (confinement->has_pids || confinement->landlock >= 6) return;
-    // Itself and its group alone: the number of anything else could be that of smallweb, of one of
-    // its threads, or of the user's.
+    // Only itself and its group: any other number could be smallweb's, one of its threads', or the
+    // user's.
     const uint32_t own[] = {(uint32_t)getpid(), 0, (uint32_t)-getpid()};
     ALLOW_ARGUMENT(filter, SYS_kill, 0, own, EPERM);
     allow_argument(filter, SYS_tgkill, 0, own, 1, EPERM);
@@ -254,8 +254,8 @@ static void put(unsigned char *calls, const short *list, size_t size) {
     for (size_t index = 0; index < size / sizeof *list; index++) calls[list[index]] = 1;
 }
 
-// From `low` on, up to `high`, the answer changes at each number of `changes`: a tree of
-// comparisons, since a line for each call would cost every call of the program, and every start.
+// The answer changes at each number of `changes` from `low` up to `high`. A binary tree, as one
+// comparison per allowed call would slow every call and every start.
 static void decide(
     struct filter *filter, const short *changes, int low, int high, int refuses_first) {
     if (low == high) {
@@ -295,17 +295,17 @@ int confine_calls(const struct confinement *confinement) {
     add(&filter, BPF_JMP | BPF_JEQ | BPF_K, 1, 0, ARCHITECTURE);
     finish(&filter, SECCOMP_RET_KILL_PROCESS);
     load(&filter, offsetof(struct seccomp_data, nr));
-    // Newer ones, and on x86_64 the same calls by other numbers (x32).
+    // Newer calls, and on x86_64 the same calls by other numbers (x32).
     add(&filter, BPF_JMP | BPF_JGT | BPF_K, 0, 1, CALLS_KNOWN);
     finish(&filter, REFUSED(ENOSYS));
-    // Its flags are in memory, which a filter cannot read; libraries then use clone(). A descriptor
-    // of a process is asked for to see whether the kernel has them.
+    // clone3's flags are in memory, which a filter cannot read; libraries then use clone(). They
+    // call pidfd_open() to find out if the kernel has pidfds.
     refuse(&filter, CLONE3, ENOSYS);
     refuse(&filter, PIDFD_OPEN, ENOSYS);
     refuse(&filter, SYS_socket, EACCES);
-    // What it sends stays in memory as whole pages, of files that are gone by then.
+    // The sent data stays in memory as whole pages of files that are deleted by then.
     refuse(&filter, SYS_sendfile, EINVAL);
-    // Its rules are in no sum.
+    // The sum does not cover Landlock's rules.
     for (int call = LANDLOCK_FIRST; call <= LANDLOCK_LAST; call++) refuse(&filter, call, ENOSYS);
     if (!confinement->has_view) refuse(&filter, SYS_fallocate, EOPNOTSUPP);
     allow_arguments(&filter, confinement);

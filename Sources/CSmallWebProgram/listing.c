@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-// A temporary directory that goes deeper, or has more entries, is too large to be added up in time.
+// A temporary directory that is deeper, or has more entries, is too large to be added up in time.
 #define DEPTH_MAX 64
 #define ENTRIES_MAX 20000
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// What is in directories, without an allocation: the supervisor is a copy of one thread of a
-// program that has several.
+// Lists directories without allocating: the supervisor is a copy of one thread of a multithreaded
+// program.
 #ifndef LISTING_H
 #define LISTING_H
 
@@ -12,11 +12,11 @@ struct listing {
     char bytes[2048] __attribute__((aligned(8)));
 };
 
-// Above every bound, as what cannot be added up is.
+// Exceeds every limit; used for contents that cannot be added up.
 #define TOO_MUCH (UINT64_MAX / 4)
 
-// Opens a directory that is not a link, by a path relative to the descriptor `above`. Returns
-// whether that was possible.
+// Opens a directory, not through a link, by a path relative to the descriptor `above`. Returns 1,
+// or 0 on failure.
 int listing_begin(struct listing *listing, int above, const char *path);
 
 // The next name, without the directory itself and the one above it; NULL at the end.
@@ -24,7 +24,7 @@ const char *listing_next(struct listing *listing);
 
 void listing_end(struct listing *listing);
 
-// Returns what a directory and all below it take, or a number that is above every bound.
+// Total size of a directory and all below it, or ``TOO_MUCH``.
 uint64_t listing_bytes(const char *path);
 
 #endif

@@ -29,8 +29,8 @@ static int begin_copy(void *argument) {
     return 1;
 }
 
-// The thread sanitizer has locks of its own. One that another thread holds would never be released
-// in the copy, and only its own clone(), which wants a stack, sees to that.
+// The thread sanitizer has locks of its own. A copy would inherit locks of other threads for ever;
+// only the sanitizer's clone(), which needs a stack, prevents that.
 pid_t copy_process(int flags, void (*run)(void *), void *argument) {
     char stack[128 << 10] __attribute__((aligned(16)));
     struct copied copied = {run, argument};
@@ -80,9 +80,8 @@ int wait_for_process(pid_t process) {
     return status;
 }
 
-// A new session would do it, too, but where the kernel shares the processor between sessions
-// (autogroups) the program would begin by waiting for all others: that is milliseconds on a busy
-// machine.
+// A new session would do it, too, but if the kernel shares the processor between sessions
+// (autogroups), the program would begin by waiting for all others: milliseconds on a busy machine.
 void leave_terminal(void) {
     int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
     int is_left = terminal < 0 ? errno == ENXIO : ioctl(terminal, TIOCNOTTY) == 0;
@@ -94,7 +93,7 @@ void leave_terminal(void) {
     }
 }
 
-// Where in memory things are, from fields 47 to 51 of /proc/self/stat.
+// Addresses from fields 47 to 51 of /proc/self/stat.
 struct layout {
     unsigned long heap, words, words_end, environment, environment_end;
 };
@@ -107,7 +106,7 @@ static int find_layout(struct layout *layout) {
     close(file);
     if (length <= 0) return 0;
     text[length] = '\0';
-    // The name, in parentheses, may hold anything.
+    // The name, in parentheses, may contain any characters.
     char *field = strrchr(text, ')');
     for (int number = 2; field && number < 47; number++) field = strchr(field + 1, ' ');
     return field
@@ -116,7 +115,7 @@ static int find_layout(struct layout *layout) {
 }
 
 static void forget(const struct layout *layout) {
-    // The environment is right behind the words.
+    // The environment follows the arguments.
     if (layout->words < layout->environment_end)
         memset((void *)layout->words, 0, layout->environment_end - layout->words);
 }

@@ -22,26 +22,26 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-// For what is done before the program has a stack of its own.
+// Stack of the process before it becomes the program.
 #define STACK_SIZE (64 << 10)
 
-// How often what a program uses is added up; and how soon again when it is too much.
+// Interval of the sums; and the delay before a sum over the limit is repeated.
 #define LOOK_NANOSECONDS 10000000
 #define SECOND_LOOK_NANOSECONDS 1000000
 
-// The supervisor's descriptors, after those of the program.
+// The supervisor's descriptors, after the program's.
 enum { REPORT = SWPROGRAM_DESCRIPTORS, PARENT, NEXT };
 
-// What a supervisor knows.
+// Parameters and state of a supervisor.
 struct start {
     const struct swprogram *program;
     int flags;                  // namespaces, as for clone()
     int report;
-    int parent_end;             // readable when smallweb is gone; -1 where the kernel has none
+    int parent_end;             // readable when smallweb has ended; -1 without pidfds
     pid_t parent, supervisor;
     uid_t user;
     gid_t group;
-    int is_copy;                // of a starter
+    int is_copy;                // true for a copy of a starter
     int has_view, has_proc;
     struct swprogram_report said;
 };
@@ -56,8 +56,8 @@ static int limit(int resource, uint64_t soft, uint64_t hard) {
     return setrlimit(resource, &value);
 }
 
-// Since Linux 5.14 each user namespace counts its processes by itself; before, those that the user
-// has elsewhere would count against the program.
+// Since Linux 5.14 each user namespace counts its processes separately; before, the user's other
+// processes would count against the program.
 static int counts_processes(const struct start *start) {
     struct utsname name;
     if (!(start->flags & CLONE_NEWUSER) || uname(&name) != 0) return 0;
@@ -69,20 +69,21 @@ static int counts_processes(const struct start *start) {
 
 static int limit_all(struct start *start) {
     const struct swprogram *program = start->program;
-    // Root is not held by it. Without /proc the account's number is not known, and none is set.
+    // Does not limit root. Without /proc the account's count is unknown, so there is no limit.
     uint64_t others = counts_processes(start) ? 0 : watch_account();
     uint64_t processes = SWPROGRAM_PROCESSES_MAX + others;
     if ((counts_processes(start) || others > 0) && limit(RLIMIT_NPROC, processes, processes) == 0
         && start->user != 0)
         start->said.holds |= SWPROGRAM_PROCESSES;
-    // The first limit says which one it was, the second one ends what does not listen.
+    // SIGXCPU at the soft limit tells the cause; SIGKILL a second later ends programs that ignore
+    // it.
     uint64_t seconds = program->processor_seconds;
     return limit(RLIMIT_CPU, seconds, seconds + 1) != 0
             || limit(RLIMIT_AS, program->memory_bytes, program->memory_bytes) != 0
             || limit(RLIMIT_FSIZE, program->memory_bytes, program->memory_bytes) != 0
             || limit(RLIMIT_NOFILE, program->descriptors_max, program->descriptors_max) != 0
-            // 1, not 0: that is too little for a file, and the only value that keeps memory from a
-            // program that collects dumps.
+            // 1, not 0: too small for a core file, and the only value that also keeps the memory
+            // from a program that collects dumps.
             || limit(RLIMIT_CORE, 1, 1) != 0
         ? -1 : 0;
 }
@@ -93,7 +94,7 @@ static void become(struct start *start) {
     const struct swprogram *program = start->program;
     int is_first = start->flags & CLONE_NEWPID;
     start->said.stage = SWPROGRAM_SET_UP;
-    // Signals to its own group are for it alone.
+    // Its own process group, so that signals to the group reach it alone.
     setpgid(0, 0);
     if (!is_first && prctl(PR_SET_PDEATHSIG, SIGKILL) == 0 && getppid() != start->supervisor)
         _exit(0);
@@ -102,7 +103,7 @@ static void become(struct start *start) {
     if (chdir(program->folder) != 0) return;
     start->said.stage = SWPROGRAM_SET_UP;
     if (limit_all(start) != 0 || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return;
-    // A large page stays as a whole while a part of it is mapped, and only that is in the sum.
+    // A large page stays whole while a part of it is mapped, but the sum counts only that part.
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
     struct confinement confinement = {
         .has_view = start->has_view, .has_proc = start->has_proc, .has_pids = is_first};
@@ -131,8 +132,8 @@ static int begin(void *start) {
 
 // MARK: The supervisor
 
-// The kernel may refuse a file system of its own, or a /proc, as in some containers; not to a copy
-// of a starter, which has tried it. Returns whether the program may be run.
+// Sets up the program's own file system, or at least its own /proc. The kernel may refuse them, as
+// in some containers; a starter has tried it for its copies. Returns 0 if the program may not run.
 static int hide_files(struct start *start) {
     uint32_t without = start->program->without;
     int has_users = (start->flags & CLONE_NEWUSER) != 0;
@@ -140,7 +141,7 @@ static int hide_files(struct start *start) {
         start->has_view = start->has_proc = view_copy(start->program);
     else if (!(without & SWPROGRAM_VIEW))
         start->has_view = view_enter(start->program, has_users, &start->has_proc);
-    // Otherwise the machine's, which shows its processes, is hidden behind one of its own.
+    // Otherwise the machine's /proc, which shows its processes, is covered by an own one.
     if (!start->is_copy && !start->has_view && !(without & SWPROGRAM_PROC))
         start->has_proc = view_mount_proc("/proc", has_users);
     if (start->has_view) start->said.holds |= SWPROGRAM_VIEW;
@@ -148,7 +149,7 @@ static int hide_files(struct start *start) {
     return start->has_view || !start->is_copy;
 }
 
-// The program's descriptors get their numbers, and nothing else of smallweb's stays open.
+// Gives the program's descriptors their numbers, and closes all others but the supervisor's.
 static int arrange(struct start *start) {
     int all[NEXT];
     memcpy(all, start->program->descriptors, sizeof start->program->descriptors);
@@ -159,7 +160,7 @@ static int arrange(struct start *start) {
             || (number >= SWPROGRAM_USUAL_DESCRIPTORS && number < SWPROGRAM_DESCRIPTORS);
         if (all[number] < 0 && may_be_closed) continue;
         if (all[number] < 0) all[number] = open("/dev/null", O_RDWR | O_CLOEXEC);
-        // Out of the way, before anything is put in its place.
+        // Move all out of the way first, before a number is reused.
         all[number] = fcntl(all[number], F_DUPFD_CLOEXEC, NEXT);
         if (all[number] < 0) return -1;
     }
@@ -176,25 +177,24 @@ static int arrange(struct start *start) {
     return 0;
 }
 
-// Asks for the signal that says smallweb is gone. Returns whether it is too late for that.
+// Requests a signal for smallweb's end. Returns true if smallweb has already ended.
 static int follow_parent(const struct start *start) {
     prctl(PR_SET_PDEATHSIG, start->flags & CLONE_NEWPID ? SIGKILL : SIGTERM);
     struct pollfd end = {.fd = start->parent_end, .events = POLLIN};
     if (end.fd >= 0) return poll(&end, 1, 0) != 0;
-    // A parent in another PID namespace has no number here.
+    // A parent in another PID namespace has number 0 here.
     pid_t parent = getppid();
     return parent != start->parent && !(start->flags & CLONE_NEWPID && parent == 0);
 }
 
-// Waits for the program, which stays to be reaped, so that its number is not given to another, and
-// lets go of everything else that ends. Returns how it came to its end, or -1 where smallweb wants
-// it.
+// Waits for the program, and reaps all other processes. The program itself is not reaped yet, so
+// that its number is not reused. Returns the cause of its end, or -1 when smallweb asks for it.
 static int wait_for(pid_t program, const struct start *start, int *status) {
     int is_first = start->flags & CLONE_NEWPID, exceeded = 0;
     sigset_t signals;
     sigemptyset(&signals);
     sigaddset(&signals, SIGCHLD);
-    // The first of a namespace could be sent it by the program, and is ended otherwise.
+    // The first process of a namespace is killed instead; the program could send it SIGTERM.
     if (!is_first) sigaddset(&signals, SIGTERM);
     for (;;) {
         siginfo_t ended = {.si_pid = 0};
@@ -214,7 +214,8 @@ static int wait_for(pid_t program, const struct start *start, int *status) {
         int signal = sigtimedwait(&signals, NULL, &moment);
         if (signal == SIGTERM) return -1;
         if (signal >= 0 || !(start->said.holds & SWPROGRAM_WATCH)) continue;
-        // Between vfork() and exec() memory is counted twice: only what lasts is too much.
+        // Between vfork() and exec() memory is counted twice, so one sum over the limit is not
+        // enough.
         int before = exceeded, is_certain = 0;
         exceeded = watch_sum(start->program, start->has_proc, start->has_view, &is_certain);
         if (exceeded && (before || is_certain)) return exceeded;
@@ -230,9 +231,9 @@ static void say(struct start *start, int stage, int number) {
 static _Noreturn void supervise(void *argument) {
     struct start start = *(const struct start *)argument;
     int is_first = start.flags & CLONE_NEWPID;
-    // Those of smallweb are about its own descriptors. All are blocked.
+    // smallweb's handlers use its own descriptors. All signals are blocked.
     forget_handlers();
-    // A starter has left it.
+    // A starter has already left the terminal.
     if (start.is_copy) setpgid(0, 0); else leave_terminal();
     prctl(PR_SET_NAME, "smallweb-plugin");
     if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
@@ -257,7 +258,7 @@ static _Noreturn void supervise(void *argument) {
         _exit(1);
     }
     watch_given();
-    // The pipes are the program's: they end with it.
+    // The pipes are the program's: they must end with it.
     for (int number = 0; number < SWPROGRAM_DESCRIPTORS; number++) close(number);
     int status = 0;
     if (start.said.stage != SWPROGRAM_EXECUTE || start.said.number != 0) {
@@ -278,7 +279,7 @@ static pid_t make_with(struct start *start, int flags) {
     start->said.holds = (flags & CLONE_NEWPID ? SWPROGRAM_PIDS : 0)
         | (start->is_copy || flags & CLONE_NEWNET ? SWPROGRAM_NETWORK : 0)
         | (flags & CLONE_NEWUSER ? SWPROGRAM_USERS : 0);
-    // Without a signal at its end: a program's own wait() for its children does not see it.
+    // No exit signal: a wait() of smallweb's own for its children ignores this process.
     return copy_process(flags | (start->is_copy ? CLONE_PARENT : 0), supervise, start);
 }
 
@@ -309,7 +310,7 @@ static pid_t make_supervisor(void *argument) {
     return -1;
 }
 
-// Readable when this process is gone; -1 where the kernel has none.
+// A pidfd of this process, readable when it has ended; -1 without pidfds.
 static int open_end_of_this(void) {
 #ifdef SYS_pidfd_open
     return (int)syscall(SYS_pidfd_open, getpid(), 0);
@@ -318,7 +319,7 @@ static int open_end_of_this(void) {
 #endif
 }
 
-// With all signals blocked: a handler of smallweb's must not run in a copy.
+// Blocks all signals: a handler of smallweb's must not run in a copy.
 static int without_signals(int (*make)(void *), void *context) {
     sigset_t all, before;
     sigfillset(&all);
@@ -382,7 +383,7 @@ int swprogram_report(struct swprogram_supervisor *supervisor, struct swprogram_r
 void swprogram_end(struct swprogram_supervisor *supervisor) {
     struct swprogram_report report;
     struct pollfd said = {.fd = supervisor->report, .events = POLLIN};
-    // A starter says it at once, or was killed.
+    // A starter reports it at once, or was killed.
     while (supervisor->process == 0) {
         poll(&said, 1, -1);
         if (swprogram_report(supervisor, &report) < 0) return;
@@ -402,7 +403,7 @@ void swprogram_guard(int begins) {
         guard_before = prctl(PR_GET_DUMPABLE);
         prctl(PR_SET_DUMPABLE, 0);
     } else if (!begins && --guards == 0) {
-        // 2 is the kernel's alone to set.
+        // Only the kernel can set 2.
         if (guard_before == 1) prctl(PR_SET_DUMPABLE, 1);
     }
     pthread_mutex_unlock(&guard);

@@ -15,18 +15,18 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-// The words of a program and its environment.
+// Limits of a program's arguments and environment.
 #define STRINGS_MAX 512
 #define BYTES_MAX (96 << 10)
 
-// Before the words: its path, its arguments, its environment, each with a NUL at its end. The
-// report comes along, and behind it those of the program's descriptors that are in `given`.
+// Header of a request. Then follow the path, the arguments and the environment, each string with a
+// NUL. The report's descriptor is attached, followed by the program's descriptors set in `given`.
 struct request {
     uint32_t arguments, environment, given;
     uint64_t processor_seconds, memory_bytes, descriptors_max;
 };
 
-// The report, and a program's own.
+// The report's descriptor, and the program's.
 #define DESCRIPTORS_MAX (1 + SWPROGRAM_DESCRIPTORS)
 
 union control {
@@ -42,7 +42,7 @@ struct parts {
     size_t bytes;
 };
 
-// Returns how many strings there are, of which some are not added where there are too many.
+// Returns the number of strings. Those beyond the limit are counted, but not added.
 static uint32_t add(struct parts *parts, const char *const *strings) {
     uint32_t count = 0;
     for (; strings[count]; count++) {
@@ -95,7 +95,7 @@ struct starter {
     starter_make *make;
 };
 
-// Where the starter's descriptors are.
+// Numbers of the starter's descriptors.
 enum { REQUESTS, PARENT, NEXT };
 
 static void try_copy(void *argument) {
@@ -104,13 +104,13 @@ static void try_copy(void *argument) {
     _exit(view_copy(starter->program) ? 0 : 1);
 }
 
-// Whether a program will see its own processes and have a temporary directory.
+// True if a copy can have its own processes in /proc and a temporary directory.
 static int can_copy(struct starter *starter) {
     pid_t process = copy_process(SUPERVISOR_NAMESPACES, try_copy, starter);
     return process > 0 && wait_for_process(process) == 0;
 }
 
-// Returns the strings of a list, behind which is NULL, and goes behind their bytes.
+// Returns the strings of a list, followed by NULL, and moves behind their bytes.
 static const char **take(char **bytes, const char **strings, uint32_t count) {
     for (; count > 0; count--) {
         *strings++ = *bytes;
@@ -143,7 +143,7 @@ static void start(
     (void)!write(report, &said, sizeof said);
 }
 
-// Until smallweb closes its end.
+// Serves requests until smallweb closes its end.
 static _Noreturn void serve(const struct starter *starter) {
     static char bytes[BYTES_MAX];
     for (;;) {
@@ -167,7 +167,7 @@ static _Noreturn void serve(const struct starter *starter) {
     }
 }
 
-// A path of the starter's own memory.
+// Copies a path into the starter's own memory.
 static const char *keep(char *place, const char *path) {
     size_t length = strlen(path);
     if (length >= PATH_MAX) _exit(1);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The file system that a program sees: a mount namespace that holds little, read-only but for its
-// temporary directory.
+// The file system that a program sees: a small mount namespace, read-only except for its temporary
+// directory.
 #define _GNU_SOURCE
 #include "view.h"
 
@@ -20,16 +20,16 @@ int mount(const char *, const char *, const char *, unsigned long, const void *)
 int umount2(const char *, int);
 enum { DETACH = 2 };
 
-// Numbers that all architectures share, and which the headers may lack.
+// Numbers that are the same on all architectures, and that the headers may lack.
 enum { OPEN_TREE = 428, MOVE_MOUNT = 429, OPEN_AT = 437, SET_ATTRIBUTES = 442 };
 enum { CLONE_TREE = 1, FROM_DESCRIPTOR = 4, WHOLE_TREE = 0x8000 };
 
-// Since Linux 6.14 a PID namespace has a limit of its own. It is for root, which the limit of an
-// account does not hold; the kernel takes no less than 301.
+// Since Linux 6.14 a PID namespace has its own limit. It is for root, whom RLIMIT_NPROC does not
+// limit; the kernel accepts no less than 301.
 #define PIDS_MAX "1024"
 
 const char *const view_places[] = {
-    // Programs, libraries and what they come with.
+    // Programs, libraries and their data.
     "/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32",
     // The dynamic loader.
     "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/ld.so.preload",
@@ -42,12 +42,12 @@ const char *const view_places[] = {
     // TLS libraries: certificates of authorities and settings, no keys.
     "/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates", "/etc/crypto-policies",
     "/etc/gnutls", "/etc/pki/tls/certs", "/etc/pki/tls/openssl.cnf", "/etc/pki/ca-trust",
-    // Of devices, those that hold no data. A terminal would give what the user types.
+    // Only devices without data. A terminal would expose the user's input.
     "/dev/null", "/dev/zero", "/dev/urandom", NULL};
 
 const char *const *swprogram_places(void) { return view_places; }
 
-// Names of what a program has anyway.
+// Names of things that a program has anyway.
 static const char *const links[][2] = {
     {"/dev/fd", "/proc/self/fd"},
     {"/dev/stdin", "/proc/self/fd/0"},
@@ -58,7 +58,7 @@ static const char *const links[][2] = {
 // MARK: Paths of the new root
 
 struct view {
-    char path[PATH_MAX];        // the new root, then what is made in it
+    char path[PATH_MAX];        // the new root, followed by a path in it
     size_t root_length;
 };
 
@@ -70,7 +70,7 @@ static char *inside(struct view *view, const char *path) {
     return view->path;
 }
 
-// Makes the directories above it, as far as they are missing.
+// Makes missing directories above it.
 static void make_parents(struct view *view, char *target) {
     for (char *slash = target + view->root_length + 1; (slash = strchr(slash, '/')); slash++) {
         *slash = '\0';
@@ -90,8 +90,8 @@ int view_open_unlinked(const char *path) {
     return (int)syscall(OPEN_AT, AT_FDCWD, path, &how, sizeof how);
 }
 
-// Shows what is at `path`, read-only; with a `place`, what that is, which was opened there.
-// A missing path is left out; -1 when it cannot be shown.
+// Mounts `path`, read-only, in the new root; with `place`, the file that this descriptor has
+// opened. A missing path is left out; -1 when it cannot be mounted.
 static int show_at(struct view *view, int place, const char *path) {
     int tree = (int)syscall(
         OPEN_TREE, place, place < 0 ? path : "",
@@ -117,7 +117,7 @@ static int show_at(struct view *view, int place, const char *path) {
     return status;
 }
 
-// Returns 1 where `path` is a link, which is one in the new root, too.
+// If `path` is a link, makes the same link in the new root and returns 1.
 static int show_link(struct view *view, const char *path) {
     char text[PATH_MAX];
     ssize_t length = readlink(path, text, sizeof text - 1);
@@ -131,7 +131,7 @@ static int show_link(struct view *view, const char *path) {
 
 static int show(struct view *view, const char *path) { return show_at(view, AT_FDCWD, path); }
 
-// What has become a link since it was judged is left out, as if it were not there.
+// A path that has become a link since it was checked is left out, like a missing one.
 static int show_unlinked(struct view *view, const char *path) {
     int place = view_open_unlinked(path);
     if (place < 0) return 0;
@@ -144,7 +144,7 @@ static int show_unlinked(struct view *view, const char *path) {
 
 int view_mount_proc(const char *path, int has_users) {
     if (mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, NULL) != 0) return 0;
-    // Refused before Linux 6.14, where it would be the machine's.
+    // Refused before Linux 6.14, where the limit would be the machine's.
     char limit[PATH_MAX + 32];
     snprintf(limit, sizeof limit, "%s/sys/kernel/pid_max", path);
     int file = has_users ? open(limit, O_WRONLY | O_CLOEXEC) : -1;
@@ -152,13 +152,13 @@ int view_mount_proc(const char *path, int has_users) {
         (void)!write(file, PIDS_MAX, strlen(PIDS_MAX));
         close(file);
     }
-    // Over it, since Linux 5.8, one of processes alone: the rest tells one machine from others.
+    // On top, since Linux 5.8, one with processes alone: other files tell machines apart.
     (void)mount("proc", path, "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, "subset=pid");
     return 1;
 }
 
 static int show_all(struct view *view, const struct swprogram *program) {
-    // On many systems /bin and its like are links into /usr.
+    // On many systems /bin and the like are links into /usr.
     for (const char *const *path = view_places; *path; path++)
         if ((strchr(*path + 1, '/') || show_link(view, *path) == 0) && show(view, *path) != 0)
             return -1;
@@ -175,7 +175,7 @@ static int show_all(struct view *view, const struct swprogram *program) {
     return 0;
 }
 
-// A memory file system that holds as much as the program may use.
+// A memory file system of the size that the program may use.
 static int mount_temporary(const char *path, const struct swprogram *program) {
     char options[96];
     uint64_t files = program->memory_bytes / (16 << 10);
@@ -190,8 +190,8 @@ static int mount_own_proc(const char *path, int has_users) {
         && set_attributes(AT_FDCWD, path, 0, MOUNT_ATTR_RDONLY) == 0;
 }
 
-// The machine's: each copy puts its own over it, which the kernel allows only
-// where one can be seen.
+// The machine's /proc: each copy mounts its own over it, which the kernel allows only if one is
+// visible.
 static int show_proc(struct view *view) {
     int tree = (int)syscall(OPEN_TREE, AT_FDCWD, "/proc", CLONE_TREE | WHOLE_TREE | O_CLOEXEC);
     if (tree < 0) return 0;
@@ -208,13 +208,13 @@ static int enter(const struct swprogram *program, int is_shared, int has_users, 
     view.root_length = strlen(program->temporary);
     if (view.root_length >= sizeof view.path) return 0;
     memcpy(view.path, program->temporary, view.root_length + 1);
-    // On the directory that would be the temporary one: it is empty, and for this program alone.
+    // The mount point is the future temporary directory: it is empty, and this program's alone.
     if (mount("smallweb", program->temporary, "tmpfs", MS_NOSUID | MS_NODEV,
             "mode=755,size=1m,nr_inodes=4096") != 0)
         return 0;
     char *proc = inside(&view, "/proc");
     mkdir(proc, 0755);
-    // Before the host's is out of sight: the kernel allows no more than what can be seen.
+    // Before the machine's /proc is hidden: the kernel allows a new one only if one is visible.
     *has_proc = is_shared ? show_proc(&view) : mount_own_proc(proc, has_users);
     int status = show_all(&view, program);
     char *temporary = inside(&view, program->temporary);
@@ -228,7 +228,7 @@ static int enter(const struct swprogram *program, int is_shared, int has_users, 
     if (status == 0) status = chdir(program->temporary);
     if (status == 0) status = (int)syscall(SYS_pivot_root, ".", ".");
     if (status == 0) {
-        // The old root lies on the new one now.
+        // The old root now lies on top of the new one.
         if (umount2(".", DETACH) == 0 && chdir("/") == 0) return 1;
         _exit(1);
     }

@@ -18,35 +18,35 @@
 #include <time.h>
 #include <unistd.h>
 
-// Nothing here allocates: the supervisor is a copy of one thread of a program that has several.
+// Nothing here allocates: the supervisor is a copy of one thread of a multithreaded program.
 
-// More processes than this are not listed at a time.
+// Limit of processes listed at a time.
 #define LISTED_MAX 4096
 
-// Mappings of all processes, which the kernel keeps some 300 bytes for.
+// Limit of mappings of all processes. The kernel takes some 300 bytes for each.
 #define MAPPINGS_MAX 32768
 
-// What the kernel may hold for a descriptor: the file, and a text of /proc that was read in part.
+// Kernel memory for a descriptor: the file, and the text of a /proc file that was read in part.
 #define DESCRIPTOR_BYTES (16 << 10)
 
-// A pipe of the usual size; a larger one is not to be had.
+// A pipe of the default size. Programs cannot get larger ones.
 #define PIPE_BYTES (64 << 10)
 
-// For a byte of what /proc says of a descriptor: a lock, or what an epoll looks at, takes some 250,
-// and its line 60. It counts 16 times, since to read the lines of many takes long.
+// Memory per byte of a descriptor's text in /proc: a lock, or an entry of an epoll, takes some 250
+// bytes, and its line 60. It counts 16 times, since reading many lines takes long.
 #define FACT_BYTES 64
 
-// More pipes and sockets than this cannot be told apart.
+// Limit of pipes and sockets that can be told apart.
 #define ENDS_MAX 4096
 
-// More processes than this get less of the processor.
+// Above this number of processes they get a lower priority.
 #define CROWD 8
 #define CROWD_NICENESS 10
 
-// Milliseconds that a killed group may take, before what is left is looked for one by one.
+// Milliseconds for the end of a killed group, before remaining processes are killed one by one.
 #define ROUNDS_MAX 20
 
-// Seconds after which processes that do not end are left alone: the kernel is at work in them.
+// Seconds after which processes that do not end are given up: the kernel is busy in them.
 #define END_MAX 10
 
 // MARK: Processes
@@ -54,7 +54,7 @@
 static pid_t listed[LISTED_MAX];
 static int listed_count;
 
-// A file of /proc, with a NUL at its end. Returns its length, or -1.
+// Reads a file of /proc, and adds a NUL. Returns its length, or -1.
 static long read_text(const char *path, char *text, size_t size) {
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return -1;
@@ -68,7 +68,7 @@ static void put(pid_t process) {
     if (listed_count < LISTED_MAX) listed[listed_count++] = process;
 }
 
-// Returns whether they could be read.
+// Returns 0 if the list of children could not be read.
 static int list_children(pid_t process, pid_t thread) {
     char path[64], text[4096];
     snprintf(path, sizeof path, "/proc/%d/task/%d/children", (int)process, (int)thread);
@@ -90,7 +90,7 @@ static int list_children(pid_t process, pid_t thread) {
     return 1;
 }
 
-// All processes of the namespace but this one, which is its first.
+// Lists all processes of the namespace but this one, which is its first.
 static int list_namespace(void) {
     static struct listing listing;
     if (!listing_begin(&listing, AT_FDCWD, "/proc")) return 0;
@@ -102,7 +102,7 @@ static int list_namespace(void) {
     return 1;
 }
 
-// Fills `listed` with the processes below this one, parents first. Returns whether that is
+// Fills `listed` with the processes below this one, parents first. Returns 0 if that is not
 // possible.
 static int list(int has_proc) {
     static struct listing listing;
@@ -146,17 +146,17 @@ uint64_t watch_account(void) {
 
 struct sum {
     uint64_t bytes, bound, threads, mappings, descriptors;
-    uint64_t certain;           // of the bytes, those that are counted once
+    uint64_t certain;           // the part of `bytes` that is certainly counted once
     uint64_t facts_max;         // the longest text about a descriptor
 };
 
-// A line of /proc/PID/status, such as "RssAnon:     120 kB".
+// The number in a line of /proc/PID/status, such as "RssAnon: 120 kB".
 static uint64_t number(const char *text, const char *name) {
     const char *line = strstr(text, name);
     return line ? strtoull(line + strlen(name), NULL, 10) : 0;
 }
 
-// What /proc/PID/status says; with the numbers of many groups it is long.
+// The content of /proc/PID/status; with many groups it is long.
 static char status[32 << 10];
 
 static int has_memory(const char *place) {
@@ -166,8 +166,8 @@ static int has_memory(const char *place) {
     return strstr(status, "\nVmSize:") != NULL;
 }
 
-// Fills `place` with the directory of a thread that has the memory of its process: the first has it
-// no more when it has ended. Returns whether there is one, with its status in `status`.
+// Fills `place` with the directory of a thread that still has the memory of its process: the first
+// thread may have ended. Returns 0 if there is none. Its status is in `status`.
 static int find_memory(pid_t process, char *place, size_t size) {
     static struct listing listing;
     char path[64];
@@ -184,16 +184,16 @@ static int find_memory(pid_t process, char *place, size_t size) {
     return is_found;
 }
 
-// Pipes and sockets, each of which counts once, and files without a name: first the given.
+// Keys of pipes and sockets, which count once, and of deleted files. `given` has the program's own.
 static uint64_t given[SWPROGRAM_DESCRIPTORS], seen[2 * ENDS_MAX];
 static int seen_count;
 
-// By the number of its inode alone: some file systems have another device for mappings.
+// Key by inode alone: some file systems report another device for mappings.
 static uint64_t key_of(const struct stat *facts) {
     return facts->st_ino << 2 | (uint64_t)(S_ISREG(facts->st_mode) ? 1 : 2);
 }
 
-// Returns whether it is new.
+// Returns 1 for a new key.
 static int see(uint64_t key) {
     for (int index = 0; index < SWPROGRAM_DESCRIPTORS; index++)
         if (given[index] == key) return 0;
@@ -213,7 +213,7 @@ void watch_given(void) {
         if (fstat(number, &facts) == 0) given[number] = key_of(&facts);
 }
 
-// As much as both of its directions take: the buffer of each, and one piece more.
+// The most that both directions of a socket hold: a buffer each, and one more piece.
 static uint64_t socket_bytes(void) {
     static uint64_t bytes;
     int ends[2], size = 0;
@@ -227,7 +227,7 @@ static uint64_t socket_bytes(void) {
     return bytes ? bytes : 256 << 10;
 }
 
-// Until it is known what there is to say.
+// True while the result is still open.
 static int goes_on(const struct sum *sum) {
     return sum->certain <= sum->bound && sum->bytes <= 2 * sum->bound;
 }
@@ -247,7 +247,7 @@ static void add_descriptor(struct sum *sum, const struct stat *facts, int has_vi
             : S_ISFIFO(facts->st_mode) ? PIPE_BYTES : socket_bytes());
 }
 
-// Adds what is held by way of a descriptor, of which each has a line in `path`.
+// Adds kernel memory that is held through a descriptor: a line of `path` for each item.
 static void add_facts(struct sum *sum, const char *path) {
     static char text[64 << 10];
     uint64_t total = 0;
@@ -267,7 +267,7 @@ static void add_descriptors(struct sum *sum, const char *place, int has_view, in
     struct stat facts;
     snprintf(path, sizeof path, "%s/fd", place);
     if (!listing_begin(&listing, AT_FDCWD, path)) {
-        // They are hidden by a program that may only be run, and by the end of one.
+        // They are hidden for a program file without read permission, and at the end of a process.
         if (errno == EACCES && has_memory(place)) sum->bytes = TOO_MUCH;
         return;
     }
@@ -282,8 +282,8 @@ static void add_descriptors(struct sum *sum, const char *place, int has_view, in
     if (!wants_facts && stat(path, &facts) == 0) add_descriptor(sum, &facts, has_view);
 }
 
-// Whether a line of /proc/PID/maps is of memory whose size is not known: shared, of /dev/zero, or a
-// file that has no name any more, which a file system of its own counts.
+// True if a line of /proc/PID/maps is about memory of unknown size: shared memory of /dev/zero, or
+// a deleted file, unless a file system of its own counts it.
 static int is_gone(const char *line, const char *temporary, int has_view) {
     const char *path = strchr(line, '/');
     size_t length = strlen(temporary), rest = strlen(line);
@@ -294,13 +294,13 @@ static int is_gone(const char *line, const char *temporary, int has_view) {
             || strncmp(path, "/dev/shm/", 9) == 0);
 }
 
-// "START-END RIGHTS OFFSET DEVICE INODE PATH"
+// Parses "START-END RIGHTS OFFSET DEVICE INODE PATH".
 static void add_gone(struct sum *sum, const char *line) {
     struct stat facts = {.st_mode = S_IFREG};
     unsigned long long inode;
     if (sscanf(line, "%*s %*s %*s %*s %llu", &inode) != 1) return;
     facts.st_ino = inode;
-    // With two of them the program has taken too much, as far as can be seen.
+    // As its size is unknown, two such mappings count as too much.
     if (strstr(line, " /dev/zero") || see(key_of(&facts))) add_certain(sum, sum->bound / 2 + 1);
 }
 
@@ -312,7 +312,7 @@ static void add_mappings(
     snprintf(path, sizeof path, "%s/maps", place);
     int file = open(path, O_RDONLY | O_CLOEXEC);
     if (file < 0) return;
-    // The kernel hands out whole lines to a buffer of this size.
+    // The kernel returns whole lines for a buffer of this size.
     while (sum->mappings <= MAPPINGS_MAX && (length = read(file, text, sizeof text - 1)) > 0) {
         text[length] = '\0';
         char *line = text;
@@ -327,9 +327,9 @@ static void add_mappings(
     if (sum->mappings > MAPPINGS_MAX) sum->bytes = TOO_MUCH;
 }
 
-// Memory that is its own: not what files are mapped to, which all processes have but once. What the
-// kernel holds for it counts by what it can be at most; of that what takes long is for a second
-// round, when the first has not found too much.
+// Adds a process's own memory, without mapped files, which all processes share. Kernel memory is
+// counted by its upper limit; slow checks are in a second round, unless the first has found too
+// much.
 static void add_process(
     struct sum *sum, pid_t process, const struct swprogram *program, int has_view, int round) {
     char place[48];
@@ -360,16 +360,16 @@ int watch_sum(
     memset(seen, 0, sizeof seen);
     seen_count = 0;
     if (!list(has_proc)) listed_count = 0;
-    // Among many processes of its own weight this one would come too late.
+    // Among many processes of the same priority, the supervisor would run too late.
     for (int index = 0; listed_count > CROWD && index < listed_count; index++)
         setpriority(PRIO_PROCESS, (id_t)listed[index], CROWD_NICENESS);
     for (int round = 0; round < 2; round++)
         for (int index = 0; index < listed_count && goes_on(&sum); index++)
             add_process(&sum, listed[index], program, has_view, round);
-    // Any of them may be such a text.
+    // Any of them may have a text of this size.
     add_certain(&sum, sum.descriptors * 2 * sum.facts_max);
     *is_certain = sum.certain > sum.bound || seen_count == ENDS_MAX;
-    // Too many processes have too much memory, too.
+    // Too many processes also have too much memory, so this comes first.
     if (sum.threads > SWPROGRAM_PROCESSES_MAX) return SWPROGRAM_COUNT;
     return sum.bytes > sum.bound || *is_certain ? SWPROGRAM_MEMORY : 0;
 }
@@ -382,7 +382,7 @@ static uint64_t seconds(void) {
     return (uint64_t)now.tv_sec;
 }
 
-// Returns whether no child is left.
+// Returns 1 if no child is left.
 static int reap(void) {
     int status;
     pid_t child;
@@ -391,7 +391,7 @@ static int reap(void) {
     return child < 0 && errno == ECHILD;
 }
 
-// Stops them all before the first is killed: what runs could go on making others.
+// Stops all processes before the first is killed, since running ones could start others.
 static void kill_listed(void) {
     int before = -1;
     for (int round = 0; round < 64 && list(0) && listed_count != before; round++) {
@@ -404,10 +404,10 @@ static void kill_listed(void) {
 void watch_end(pid_t program) {
     const struct timespec moment = {.tv_nsec = 1000000};
     uint64_t deadline = seconds() + END_MAX;
-    // All at once, those that are being made included. The filter lets none leave the group.
+    // All at once, including processes being created. The filter lets none leave the group.
     kill(-program, SIGKILL);
     for (int round = 0; !reap() && seconds() < deadline; round++) {
-        // Where there is no filter, some may have left it.
+        // Without a filter, some may have left the group.
         if (round >= ROUNDS_MAX) kill_listed();
         nanosleep(&moment, NULL);
     }

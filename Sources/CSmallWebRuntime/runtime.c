@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Members of the static Swift runtime that smallweb does not use, and that cost each start a tenth
-// of its time (decision 0025). An archive gives the linker a member only for a symbol that nothing
-// before it defines. If a later toolchain needs another symbol of such a member, that is linked as
-// well, and defines these a second time: an error of the linker, which says so.
+// Replaces members of the static Swift runtime that smallweb does not use, and that take a tenth of
+// each start (decision 0025). The linker takes a member of an archive only for a symbol that is
+// undefined so far. If a later toolchain needs another symbol of such a member, the linker adds the
+// member as well, and reports duplicate symbols.
 //
 // Not in packages that depend on smallweb, nor where the runtime is a shared library.
 #ifdef SMALLWEB_OWNS_PROCESS
@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-// CommandLine.cpp looks for the arguments in /proc/self/maps before main() has begun.
+// CommandLine.cpp reads the arguments from /proc/self/maps before main() begins.
 // `swposix_arguments` has them.
 char **_swift_stdlib_getUnsafeArgvArgc(int *count) {
     static char *none[] = {NULL};
@@ -23,8 +23,8 @@ char **_swift_stdlib_getUnsafeArgvArgc(int *count) {
     return none;
 }
 
-// Backtrace.cpp and the handler of crashes look for a program that is not installed. What reports
-// a fatal error asks only whether they are on: the second number of 22.
+// Backtrace.cpp and the crash handler look for a program that is not installed. The code that
+// reports a fatal error only checks if they are enabled: the second number of 22.
 int32_t _swift_backtraceSettings[22];
 
 bool _swift_backtrace_isThunkFunction(const char *name) {
@@ -32,8 +32,8 @@ bool _swift_backtrace_isThunkFunction(const char *name) {
     return false;
 }
 
-// DispatchGlobalExecutor.cpp, and with it libdispatch: tasks run on event loops. One that has none
-// runs on a thread of its own, for each time it is resumed.
+// DispatchGlobalExecutor.cpp, and with it libdispatch: tasks run on event loops. A task without one
+// gets a new thread for each resumption.
 __attribute__((swiftcall)) void swift_job_run(void *job, void *identity, uintptr_t implementation);
 
 struct later {
@@ -70,7 +70,7 @@ void swift_dispatchEnqueueGlobal(void *job) {
     start((struct later){.job = job, .clock = CLOCK_MONOTONIC});
 }
 
-// `clock` is 1 for the one that goes on while the machine sleeps, 2 for the other.
+// `clock` is 1 for the clock that runs during suspend, 2 for the other.
 void swift_dispatchEnqueueWithDeadline(bool global, long long seconds, long long nanoseconds,
     long long tolerance_seconds, long long tolerance_nanoseconds, int clock, void *job) {
     (void)global, (void)tolerance_seconds, (void)tolerance_nanoseconds;
@@ -81,7 +81,7 @@ void swift_dispatchEnqueueWithDeadline(bool global, long long seconds, long long
     });
 }
 
-// The main thread has no queue: nothing that is compiled here asks for it.
+// The main thread has no queue: nothing compiled here needs it.
 void swift_dispatchEnqueueMain(void *job) {
     (void)job;
     die("a task wants the main actor, which this binary has not");
@@ -99,8 +99,8 @@ _Noreturn void dispatch_main(void) {
 void dispatch_assert_queue(void *queue) { (void)queue; }
 char _dispatch_main_q[1];
 
-// The only two that glibc has since 2.35 alone; without them 2.34 is enough. Hidden, so that the
-// libraries which are opened later find those of glibc.
+// The only two symbols of glibc 2.35; without them 2.34 is enough. Hidden, so that libraries which
+// are opened later find glibc's.
 //
 // Swift's Glibc module refers to hypotf, and nothing calls it. glibc computes it like this.
 __attribute__((visibility("hidden"))) float hypotf(float x, float y) {
@@ -108,8 +108,8 @@ __attribute__((visibility("hidden"))) float hypotf(float x, float y) {
     return (float)sqrt((double)x * x + (double)y * y);
 }
 
-// The unwinder of libgcc asks it for the frames of a function. Nothing here catches an exception:
-// one that libstdc++ throws finds no frames and ends the process, as it would with them.
+// libgcc's unwinder calls it for the frames of a function. Nothing here catches exceptions: one
+// thrown by libstdc++ finds no frames and ends the process, as it would with them.
 __attribute__((visibility("hidden"))) int _dl_find_object(void *place, void *result) {
     (void)place, (void)result;
     return -1;

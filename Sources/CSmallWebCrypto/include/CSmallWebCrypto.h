@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL's libcrypto, opened with dlopen the first time something is hashed. Each function pointer
+// OpenSSL's libcrypto, loaded with dlopen the first time something is hashed. Each function pointer
 // takes its type from OpenSSL's own header, so a wrong signature does not compile.
 #ifndef CSMALLWEBCRYPTO_H
 #define CSMALLWEBCRYPTO_H
@@ -17,12 +17,11 @@ struct swcrypto_functions {
 #undef SWCRYPTO_MEMBER
 };
 
-// Opens libcrypto and fills in every function. Returns NULL, or what is missing (valid until the
-// next dl call).
+// Loads libcrypto and fills in every function. Returns NULL, or the error (valid until the next dl
+// call).
 const char *_Nullable swcrypto_load(struct swcrypto_functions *_Nonnull functions);
 
-// Macros that Swift cannot see. The process ends with everything it had: tidying OpenSSL up first
-// only takes time.
+// Macros that Swift cannot see. Cleaning OpenSSL up before the process ends only takes time.
 enum {
     swcrypto_init_options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
 };

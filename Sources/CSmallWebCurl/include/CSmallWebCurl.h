@@ -24,8 +24,8 @@ struct swcurl_functions {
 #undef SWCURL_MEMBER
 };
 
-// Opens libcurl, of any TLS flavour, and fills in every function. Returns NULL, or what is missing
-// (valid until the next dl call).
+// Loads libcurl, of any TLS flavour, and fills in every function. Returns NULL, or the error (valid
+// until the next dl call).
 const char *_Nullable swcurl_load(struct swcurl_functions *_Nonnull functions);
 
 // curl_easy_setopt by kind of argument. Strings are copied by libcurl; callbacks and the pointers
@@ -93,10 +93,10 @@ static const CURLoption swcurl_redirect_protocols_option =
     (CURLoption)(CURLOPTTYPE_OBJECTPOINT + 319);
 static const CURLoption swcurl_quick_exit_option = (CURLoption)(CURLOPTTYPE_LONG + 322);
 
-// CURLE_TOO_LARGE, since 8.6: a header line beyond libcurl's own bound.
+// CURLE_TOO_LARGE, since 8.6: a header line beyond libcurl's own limit.
 static const CURLcode swcurl_too_large = (CURLcode)100;
 
-// curl_easy_getinfo by kind of answer.
+// curl_easy_getinfo by kind of result.
 static inline CURLcode swcurl_get_long(
     const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy, CURLINFO info,
     long *_Nonnull value) {
@@ -118,7 +118,7 @@ static inline CURLcode swcurl_get_tls(
     struct curl_tlssessioninfo *_Nullable *_Nonnull value) {
     return f->curl_easy_getinfo(easy, CURLINFO_TLS_SSL_PTR, value);
 }
-// What CURLOPT_CERTINFO has had kept; it belongs to the handle.
+// The certificates that CURLOPT_CERTINFO has kept; owned by the handle.
 static inline CURLcode swcurl_get_certificates(
     const struct swcurl_functions *_Nonnull f, CURL *_Nonnull easy,
     struct curl_certinfo *_Nullable *_Nonnull value) {

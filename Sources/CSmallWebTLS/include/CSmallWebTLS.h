@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL 3, opened with dlopen the first time a fetch needs TLS: loading it costs a plain-text
+// OpenSSL 3, loaded with dlopen the first time a fetch needs TLS: loading it costs a plain-text
 // fetch more than the fetch itself. Each function pointer takes its type from OpenSSL's own header,
 // so a wrong signature does not compile.
 #ifndef CSMALLWEBTLS_H
@@ -58,8 +58,8 @@ struct swtls_functions {
 #undef SWTLS_MEMBER
 };
 
-// Opens libssl and fills in every function. Returns NULL, or what is missing (static or dlerror's
-// text, valid until the next dl call).
+// Loads libssl and fills in every function. Returns NULL, or the error (static or dlerror's text,
+// valid until the next dl call).
 const char *_Nullable swtls_load(struct swtls_functions *_Nonnull functions);
 
 // Macros that Swift cannot see.
@@ -72,19 +72,19 @@ enum {
     swtls_options = SSL_OP_NO_RENEGOTIATION,
     swtls_mode_command = SSL_CTRL_MODE,
     swtls_session_cache_mode_command = SSL_CTRL_SET_SESS_CACHE_MODE,
-    // Sessions are told to us alone: OpenSSL's own cache knows nothing of identities.
+    // OpenSSL's own cache does not keep identities apart, so only our callback gets sessions.
     swtls_session_cache_modes = SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL,
     swtls_clear_mode_command = SSL_CTRL_CLEAR_MODE,
     swtls_auto_retry = SSL_MODE_AUTO_RETRY,
-    // A write may continue from another address than it began with; buffers are freed when idle.
+    // A retried write may pass another address; buffers are freed when idle.
     swtls_modes = SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER
         | SSL_MODE_RELEASE_BUFFERS,
     swtls_bio_flags = BIO_FLAGS_RWS | BIO_FLAGS_SHOULD_RETRY,
-    // The process ends with everything it had: tidying OpenSSL up first only takes time.
+    // Cleaning OpenSSL up before the process ends only takes time.
     swtls_init_options = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT,
 #ifdef SMALLWEB_OWNS_PROCESS
-    // Only encrypted keys look ciphers up by name, and have them added (see ClientIdentity): a
-    // tenth of the start. In the release binary alone, as it holds for all of the process.
+    // Only encrypted keys need ciphers by name, and add them (see ClientIdentity). This saves a
+    // tenth of the start. In the release binary alone, as it applies to the whole process.
     swtls_crypto_init_options = swtls_init_options | OPENSSL_INIT_NO_ADD_ALL_CIPHERS,
 #else
     swtls_crypto_init_options = swtls_init_options,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// zlib, opened with dlopen the first time something is inflated or deflated. Its header is not
-// needed to build: the little that is used of it is declared here, as every libz.so.1 has it.
-// `inflateInit2_` and `deflateInit2_` check the version and the size of the stream that they get.
+// zlib, loaded with dlopen the first time something is inflated or deflated. Its header is not
+// needed to build: the few declarations needed are repeated here, as every libz.so.1 has them.
+// `inflateInit2_` and `deflateInit2_` check the version and the size of the stream.
 #ifndef CSMALLWEBZLIB_H
 #define CSMALLWEBZLIB_H
 
@@ -39,7 +39,7 @@ struct swzlib_functions {
     int (*_Null_unspecified deflateEnd)(struct swzlib_stream *_Nonnull stream);
 };
 
-// Opens libz and fills in every function. Returns NULL, or what is missing (valid until the next dl
+// Loads libz and fills in every function. Returns NULL, or the error (valid until the next dl
 // call).
 const char *_Nullable swzlib_load(struct swzlib_functions *_Nonnull functions);
 
@@ -57,20 +57,20 @@ enum {
     swzlib_buffer_error = -5,
 };
 
-// Window bits: a zlib stream (RFC 1950) or a member of gzip (RFC 1952), with its check.
+// Window bits: a zlib stream (RFC 1950) or a gzip member (RFC 1952), with its checksum.
 enum {
     swzlib_zlib = 15,
     swzlib_gzip = 15 + 16,
 };
 
-// inflateInit2, the macro. `stream` is all zero.
+// The macro inflateInit2. `stream` must be all zero.
 static inline int swzlib_inflate_init(
     const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream,
     int window_bits) {
     return f->inflateInit2_(stream, window_bits, "1.2.0", (int)sizeof *stream);
 }
 
-// deflateInit2, the macro, for a member of gzip. `stream` is all zero.
+// The macro deflateInit2, for a gzip member. `stream` must be all zero.
 static inline int swzlib_deflate_init(
     const struct swzlib_functions *_Nonnull f, struct swzlib_stream *_Nonnull stream, int level,
     int memory_level, int strategy) {

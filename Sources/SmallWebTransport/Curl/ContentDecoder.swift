@@ -1,65 +1,64 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Undoes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one that is
-/// asked for. Or a transfer coding beside chunked, which none should send unasked (RFC 9112,
-/// section 7).
+/// Decodes the content coding of an HTTP reply (RFC 9110, section 8.4): gzip, the only one
+/// requested. Also decodes transfer codings other than chunked, which a server should not send
+/// unasked (RFC 9112, section 7).
 ///
-/// libcurl could do that, and more codings. But it unpacks a piece from the network at once, to a
-/// thousand times its size, or more with brotli. While it waits for the consumer it keeps the rest,
-/// and copies it at every pause.
+/// libcurl could decode, and supports more codings. But it unpacks a whole piece from the network
+/// at once, to a thousand times its size, or more with brotli. While the consumer is slow it
+/// buffers the rest, and copies it at every pause.
 struct ContentDecoder {
-    /// What is asked for, as `Accept-Encoding` has it.
+    /// Value of `Accept-Encoding`.
     static let accepted = "gzip"
 
-    /// The most that comes out at once.
+    /// Limit of the bytes handed out at once.
     static let outputBytesMax = Inflater.outputBytesMax
 
-    /// In lower case, in the order in which they were applied; without those that do nothing.
+    /// In lower case, in the order in which they were applied; without `identity`.
     private var codings: [String] = []
     private var inflater: Inflater?
 
-    /// Leaves everything as it comes.
     init() {}
 
     /// - Parameters:
     ///   - reply: The header.
-    ///   - ofTransfer: Whether it is the transfer coding; libcurl has undone the chunks, which come
-    ///     last.
+    ///   - ofTransfer: True for the transfer coding; libcurl has undone the chunks, the last
+    ///     coding.
     init(_ reply: HTTPReply, ofTransfer: Bool = false) {
         codings = reply.codings(ofTransfer ? "transfer-encoding" : "content-encoding")
         if ofTransfer && codings.last == "chunked" { codings.removeLast() }
         takesEncoded = ofTransfer ? nil : .takeEncoded
     }
 
-    /// What helps with another coding.
+    /// For the error about an unsupported coding.
     private var takesEncoded: FetchError.Remedy?
-    /// Whether everything is left as it comes.
+    /// True if everything is passed through.
     var isIdle: Bool { codings.isEmpty }
 
-    /// Whether the body so far cannot be all.
+    /// True if the body so far is incomplete.
     var isCutOff: Bool { inflater.map { !$0.isFinished } ?? false }
 
-    /// The same, as long as there is time for it; others on the loop have their turn meanwhile.
+    /// As ``decode(_:_:)``, until `deadline`. Lets other tasks on the loop run in between.
     mutating func decode(
         _ piece: ArraySlice<UInt8>, on loop: EventLoop, by deadline: Instant,
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
         try await decode(piece) { some async throws(FetchError) in
             try await body(some)
-            // As for sockets: what comes fast must not outlast the fetch.
+            // As for sockets: a fast server must not outlast the deadline.
             guard Instant.now < deadline else { throw .silence(.body) }
             if Task.isCancelled { throw .cancelled }
-            // One piece may unpack to 64 MiB.
+            // One piece may unpack to 64 MiB, so yield.
             if some.count == Self.outputBytesMax { await loop.sleep(until: .now) }
         }
     }
 
-    /// Gives what `piece` unpacks to, at most ``outputBytesMax`` bytes at a time. They are the
-    /// decoder's again when `body` returns.
+    /// Passes the decoded bytes of `piece` to `body`, at most ``outputBytesMax`` at a time. The
+    /// slice is valid until `body` returns.
     ///
-    /// - Parameter piece: The encoded body's next bytes, not empty.
-    /// - Throws: `protocol-error` for another coding and for corrupt data; what `body` throws.
+    /// - Parameter piece: The next bytes of the encoded body, not empty.
+    /// - Throws: `protocol-error` for another coding and for corrupt data; errors of `body`.
     mutating func decode(
         _ piece: ArraySlice<UInt8>, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {

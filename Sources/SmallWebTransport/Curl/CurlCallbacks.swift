@@ -2,7 +2,7 @@
 internal import CSmallWebCurl
 internal import CSmallWebTLS
 
-// What libcurl calls back for a transfer, which is the context.
+// libcurl's callbacks. The context is the transfer.
 
 func transfer(of context: UnsafeMutableRawPointer?) -> CurlTransfer? {
     context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }

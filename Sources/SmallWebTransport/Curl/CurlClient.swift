@@ -10,18 +10,16 @@ package struct CurlClient: HTTPClient {
     private let settings: HTTPSettings
     private let route: Route
     private let resolver: Resolver
-    /// End of the whole fetch.
+    /// Deadline of the whole fetch.
     let deadline: Instant
     private let emit: Emit
     private let onEnd: (Ending.Traffic, [UInt8]) -> Void
-    /// How servers' keys are judged.
     package var trust = Trust.authorities
-    /// Shown if a server asks for a client certificate.
+    /// Client certificate for servers that ask for one.
     package var identity: ClientIdentity?
-    /// Whether the certificates of servers are wanted as they were sent.
+    /// True if the server's certificates are to be reported as sent.
     package var wantsChain = false
 
-    /// What libcurl knows to judge a key by.
     package enum Trust: Sendable {
         case authorities
         /// SHA-256 of the public key that the server must have, 32 bytes.
@@ -38,8 +36,8 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    /// - Parameter onEnd: Called after each exchange, whatever became of it: with what went over
-    ///   the wire, and the request's header where the settings ask for it.
+    /// - Parameter onEnd: Called after each exchange, also a failed one, with the traffic on the
+    ///   wire, and with the request's header if the settings ask for it.
     /// - Throws: `not-built-in` when libcurl is not installed.
     package init(
         loop: EventLoop, settings: HTTPSettings, resolver: Resolver, route: Route,
@@ -55,7 +53,7 @@ package struct CurlClient: HTTPClient {
         multi = try loop.curl()
     }
 
-    /// What this machine's libcurl can fetch.
+    /// Schemes that this machine's libcurl can fetch.
     package static func protocols() throws(FetchError) -> [String] {
         try CurlLibrary.shared().protocols
     }
@@ -110,12 +108,12 @@ package struct CurlClient: HTTPClient {
             }
         }
         if let error = transfer.error() {
-            // Bytes before the end stay: the body is cut off, not absent.
+            // Bytes that arrived before the failure stay: the body is truncated, not absent.
             guard isAnnounced, error.outcome == .truncated else { throw error }
             return .truncated
         }
         if !isAnnounced {
-            // libcurl takes a header that never ends for an empty reply.
+            // libcurl reports a header that never ends as an empty reply.
             guard transfer.hasReply || transfer.reply.status == 0 else {
                 throw FetchError(
                     .protocolError, .header, "the server closed within the reply's header")
@@ -133,7 +131,7 @@ package struct CurlClient: HTTPClient {
             multi: multi, loop: loop)
     }
 
-    /// Says which connection there is, and what was sent over it.
+    /// Emits the events of the connection and of the sent request.
     private func announce(_ transfer: CurlTransfer) async throws(FetchError) {
         if let connection = transfer.connection {
             try await emit(.connected(connection))
@@ -145,7 +143,6 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    /// How long the server may still say nothing.
     private struct Silence {
         private let seconds: Double
         private var progressBytes = 0
@@ -156,9 +153,9 @@ package struct CurlClient: HTTPClient {
             end = .after(seconds: seconds)
         }
 
-        /// Puts the end off if the transfer has got on meanwhile, before its reply; false when it
-        /// has not. libcurl watches the connect timeout itself, and what the server takes is as
-        /// good as what it says.
+        /// Extends the deadline if the transfer has made progress, before its reply; false if it
+        /// has not. libcurl watches the connect timeout itself. Bytes that the server accepts count
+        /// as much as bytes that it sends.
         mutating func extend(for transfer: CurlTransfer) -> Bool {
             let bytes = transfer.progressBytes
             defer { progressBytes = bytes }
@@ -191,30 +188,30 @@ package struct CurlClient: HTTPClient {
         var uri = request.uri.withoutFragment
         if uri.path.isEmpty { uri.path = "/" }
         transfer.set(CURLOPT_URL, uri.description)
-        // Nothing that a server says can make libcurl speak another protocol.
+        // No reply can make libcurl switch to another protocol.
         let isHTTP = uri.scheme == "http" || uri.scheme == "https"
         let schemes = isHTTP ? "http,https" : uri.scheme
         transfer.set(swcurl_redirect_protocols_option, schemes)
         if !transfer.set(swcurl_protocols_option, schemes) {
-            // Before 7.85 there is only a mask; of what else it had, we need nothing.
+            // Before 7.85 there is only a bit mask; no other protocol in it is needed.
             transfer.set(CURLOPT_PROTOCOLS, Int(CURLPROTO_HTTP | CURLPROTO_HTTPS))
         }
-        // A look-up that is under way must not keep the loop when the fetch ends.
+        // A pending look-up must not block the loop when the fetch ends.
         transfer.set(swcurl_quick_exit_option, 1)
         transfer.set(CURLOPT_NOSIGNAL, 1)
-        // Paths are normalised by us, or not at all; redirects are ours too.
+        // Paths are normalised by us, or not at all; redirects are followed by us too.
         transfer.set(CURLOPT_PATH_AS_IS, 1)
         transfer.set(CURLOPT_FOLLOWLOCATION, 0)
-        // Little less, and the pieces of a loopback would be read in two, which takes half as long
-        // again; as much as waits for the consumer, and more would be copied.
+        // With a little less, a piece from the loopback is read in two, which takes half as long
+        // again. This is as much as may wait for the consumer; libcurl would copy more.
         transfer.set(CURLOPT_BUFFERSIZE, 65_000)
-        // Nor does libcurl keep them then.
+        // Keeps libcurl from passing on, and storing, the headers of a proxy's reply.
         transfer.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1)
-        // Only over TLS may a connection turn out to be HTTP/2, and carry several transfers.
+        // Only a connection over TLS can turn out to be HTTP/2 and carry several transfers.
         transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
         if request.limits.connectSeconds > 0 {
-            // A tunnel has the same limit, and says more about it.
+            // A tunnel has the same limit and a better message, so it times out first.
             let seconds = request.limits.connectSeconds + (route.isDirect ? 0 : 0.2)
             transfer.limitConnecting(milliseconds: max(1, Int(seconds * 1000)))
         }
@@ -233,7 +230,6 @@ package struct CurlClient: HTTPClient {
         case let method?: transfer.set(CURLOPT_CUSTOMREQUEST, method)
         case nil: break
         }
-        // libcurl waits a second for a 100 that few servers send.
         var proxyFields: [String] = []
         if let proxy = forwardingProxy(request) {
             var uri = request.uri.withoutFragment
@@ -243,6 +239,7 @@ package struct CurlClient: HTTPClient {
             transfer.proxyCredentials = proxy.credentials
             proxyFields = proxy.credentials.map { ["Proxy-Authorization: \($0.basic)"] } ?? []
         }
+        // With an Expect field, libcurl waits a second for a 100 that few servers send.
         let expect = options.body == nil ? [] : ["Expect:"]
         transfer.set(
             CURLOPT_HTTPHEADER,
@@ -256,11 +253,11 @@ package struct CurlClient: HTTPClient {
         } else if request.decodesBody {
             transfer.set(CURLOPT_ACCEPT_ENCODING, ContentDecoder.accepted)
         }
-        // Nor the coding of a transfer that it did not ask for.
+        // Nor does libcurl decode a coding that it did not ask for.
         transfer.set(CURLOPT_HTTP_CONTENT_DECODING, 0)
     }
 
-    /// The proxy that gets the request itself, with the whole URL, instead of a tunnel.
+    /// The HTTP proxy that gets the request itself, with the absolute URL, instead of a tunnel.
     private func forwardingProxy(_ request: HTTPRequest) -> Proxy? {
         guard case .proxy(let proxy) = route, !proxy.isSOCKS, request.uri.scheme == "http",
             request.endpoint.security == .none,
@@ -270,7 +267,7 @@ package struct CurlClient: HTTPClient {
         return proxy
     }
 
-    /// - Throws: `proxy` for what only the proxy can have said, and not the server.
+    /// - Throws: `proxy` for an answer that only the proxy can have sent.
     private func checkAnswer(
         _ reply: HTTPReply, _ request: HTTPRequest
     ) throws(FetchError) {
@@ -302,7 +299,7 @@ package struct CurlClient: HTTPClient {
     }
 
     private func configureConnection(_ transfer: CurlTransfer, _ endpoint: Endpoint) {
-        // Which way to go is decided already, and not by libcurl's reading of the environment.
+        // The route is decided already, not by libcurl's reading of the environment.
         transfer.set(CURLOPT_PROXY, "")
         transfer.set(CURLOPT_NOPROXY, "")
         if let path = settings.unixSocket { transfer.set(CURLOPT_UNIX_SOCKET_PATH, path) }
@@ -322,8 +319,8 @@ package struct CurlClient: HTTPClient {
         }
     }
 
-    /// libcurl tells connections apart by the certificate's bytes, so none is used for another
-    /// identity. From 8.12 on it no longer tells TLS sessions apart by them: an identity has none.
+    /// libcurl keeps connections apart by the certificate's bytes, so none is reused for another
+    /// identity. Since 8.12 it does not do so for TLS sessions: with an identity there are none.
     private func show(
         _ identity: ClientIdentity, on transfer: CurlTransfer
     ) throws(FetchError) {

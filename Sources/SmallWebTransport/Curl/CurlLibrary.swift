@@ -6,13 +6,13 @@ internal import SmallWebCore
 //
 // @unchecked: function pointers that do not change after `init`.
 final class CurlLibrary: @unchecked Sendable {
-    /// Lives as long as the process.
+    /// Lives as long as the process. Owned, never freed.
     let functions: UnsafePointer<swcurl_functions>
-    /// Whether its TLS is the OpenSSL that we open ourselves, whose objects we may then look at.
+    /// True if its TLS is the OpenSSL that we load ourselves, so that its objects can be inspected.
     let usesOurOpenSSL: Bool
-    /// The schemes it can fetch, by its own names.
+    /// Schemes that it can fetch, by its own names.
     let protocols: [String]
-    /// `8.5.0`.
+    /// For example `8.5.0`.
     let version: String
 
     private static let loaded = Result { () throws(FetchError) in try CurlLibrary() }
@@ -46,28 +46,28 @@ final class CurlLibrary: @unchecked Sendable {
     }
 }
 
-/// What there was to know about a transfer when it failed: libcurl has one code for several ills.
+/// State of a failed transfer: libcurl has one code for several causes.
 struct CurlCircumstances {
     let isResolved: Bool
-    /// Whether there is a server or proxy that may have caused what went wrong.
+    /// True if a server or proxy was reached that may have caused the failure.
     let hasPeer: Bool
     let isTLS: Bool
-    /// Whether the request could go out.
+    /// True if the connection stood and the request could be sent.
     let isConnected: Bool
     let hasReply: Bool
     let isPaused: Bool
-    /// Of the last system call that failed, or 0.
+    /// `errno` of the last failed system call, or 0.
     let errorNumber: Int
     /// The proxy's answer to CONNECT, or 0.
     let tunnelStatus: Int
-    /// Whether TLS ended with the server's demand for a client certificate. TLS 1.3 has it after
-    /// the handshake, where libcurl has no code for it: OpenSSL's words are all there is.
+    /// True if TLS ended with the server's demand for a client certificate. TLS 1.3 sends it after
+    /// the handshake, and libcurl has no code for that: only OpenSSL's message tells.
     let demandsIdentity: Bool
-    /// Whether the connection ended before TLS did, which libcurl says from 8.14 on, in OpenSSL's
-    /// words.
+    /// True if the connection ended before TLS did. libcurl reports it since 8.14, in OpenSSL's
+    /// message.
     let isCutOff: Bool
 
-    /// What is more precise than the code alone.
+    /// A more precise error than the code alone gives.
     fileprivate func verdict(on code: CURLcode) -> (Outcome, FetchError.Phase)? {
         switch code {
         case CURLE_RECV_ERROR where !hasReply && demandsIdentity: (.needsIdentity, .tls)
@@ -82,7 +82,7 @@ struct CurlCircumstances {
         case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
         // A reply that is not HTTP/1 or later.
         case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: (.protocolError, .header)
-        // What a paused transfer has unpacked.
+        // The unpacked data of a paused transfer.
         case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)
         case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: shortage
         case CURLE_BAD_FUNCTION_ARGUMENT where hasPeer, CURLE_UNKNOWN_OPTION where hasPeer,
@@ -92,15 +92,15 @@ struct CurlCircumstances {
         }
     }
 
-    /// libcurl's functions fail among themselves over a field that they cannot take apart, or a
-    /// body that they cannot decode.
+    /// libcurl's functions return such codes for a header field that they cannot parse, or a body
+    /// that they cannot decode.
     private var broken: (Outcome, FetchError.Phase) {
         if hasReply { return (.protocolError, .body) }
         return isTLS && !isConnected ? (.tls, .tls) : (.protocolError, .header)
     }
 
-    /// A header line beyond libcurl's own bound; before there is a server, a lack of threads,
-    /// descriptors or memory, which may be over soon.
+    /// With a server, a header line beyond libcurl's own limit; before, a lack of threads,
+    /// descriptors or memory, which may be temporary.
     private var shortage: (Outcome, FetchError.Phase) {
         if hasPeer { return broken }
         return isResolved ? (.connect, .connect) : (.resolve, .resolve)
@@ -108,10 +108,10 @@ struct CurlCircumstances {
 }
 
 extension FetchError {
-    /// libcurl's error as one of ours, with its own words.
+    /// Maps libcurl's error to an outcome, and keeps its message.
     init(curl code: CURLcode, _ message: String, _ circumstances: CurlCircumstances) {
         let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
-        // libcurl blames the caller of its own function.
+        // libcurl's message blames the caller of its own function.
         let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
         let isCutOff = code == CURLE_RECV_ERROR && circumstances.isCutOff
         let words =
@@ -136,7 +136,7 @@ extension FetchError {
             (.protocolError, .header)
         case CURLE_PARTIAL_FILE: (.truncated, .body)
         case CURLE_READ_ERROR: (.read, .send)
-        // The one limit that libcurl itself watches.
+        // The only timeout that libcurl watches itself.
         case CURLE_OPERATION_TIMEDOUT: (.timeout, .connect)
         case CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CIPHER, CURLE_USE_SSL_FAILED: (.tls, .tls)
         case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR,
@@ -151,7 +151,7 @@ extension FetchError {
         case CURLE_PROXY: (.proxy, .proxy)
         case CURLE_LOGIN_DENIED, CURLE_REMOTE_FILE_NOT_FOUND, CURLE_REMOTE_ACCESS_DENIED:
             (.permanentFailure, .header)
-        // Of our own calls, as long as there is no server.
+        // Errors of our own calls, as long as there is no server.
         case CURLE_BAD_FUNCTION_ARGUMENT, CURLE_UNKNOWN_OPTION: (.internal, .input)
         default: (.receive, .body)
         }

@@ -3,25 +3,25 @@ internal import CSmallWebCurl
 internal import SmallWebCore
 
 /// All libcurl transfers of one event loop: one multi handle, so that they share connections, DNS
-/// answers and TLS sessions. libcurl says which sockets and which moment it waits for; the loop
-/// tells it when they come.
+/// answers and TLS sessions. libcurl names the sockets and the timeout to wait for; the loop calls
+/// back when they are due.
 //
 // @unchecked: used on the loop's thread alone, which the loop itself checks.
 final class CurlMulti: @unchecked Sendable {
     let library: CurlLibrary
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
-    /// When libcurl wants to be called, whatever happens.
+    /// Deadline of libcurl's next call, with or without socket events.
     private var timeout = Instant.never
-    /// At ``timeout`` or before it: libcurl puts it off several times in each transfer.
+    /// Fires at ``timeout`` or earlier: libcurl postpones it several times in each transfer.
     private var timer: Waiter?
-    /// The gates of all routes that are not direct, by their routes.
+    /// Gates by route, for all routes that are not direct, then by `isForwarded`.
     private var gates: [Route: [Bool: CurlGate]] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
     private static let sparesMax = 64
-    /// Those that ``makeHandle()`` gave and ``remove(_:)`` has not taken back.
+    /// Number of handles that ``makeHandle()`` gave and ``remove(_:)`` has not taken back.
     private(set) var handlesInUse = 0
 
     private static let shortage = FetchError(
@@ -44,14 +44,14 @@ final class CurlMulti: @unchecked Sendable {
     }
 
     deinit {
-        // The loop is going too: libcurl must not tell it that sockets are closed.
+        // The loop is going too: libcurl must not call it about closed sockets.
         _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_SOCKETFUNCTION, nil)
         _ = swcurl_multi_set_pointer(library.functions, multi, CURLMOPT_TIMERFUNCTION, nil)
         for easy in spares { library.functions.pointee.curl_easy_cleanup(easy) }
         _ = library.functions.pointee.curl_multi_cleanup(multi)
     }
 
-    /// An easy handle with every option at its default. Goes back with ``remove(_:)``.
+    /// An easy handle with every option at its default. Returned with ``remove(_:)``.
     func makeHandle() throws(FetchError) -> UnsafeMutableRawPointer {
         guard let easy = spares.popLast() ?? library.functions.pointee.curl_easy_init() else {
             throw Self.shortage
@@ -67,14 +67,14 @@ final class CurlMulti: @unchecked Sendable {
         else { throw Self.shortage }
     }
 
-    /// Ends a transfer, finished or not or never added, and takes its handle back: the transfer
+    /// Ends a transfer, finished, running or never added, and takes its handle back: the transfer
     /// cannot be used afterwards.
     func remove(_ transfer: CurlTransfer) {
         handlesInUse -= 1
         transfer.tunnel?.leave()
         transfers[ObjectIdentifier(transfer)] = nil
         _ = library.functions.pointee.curl_multi_remove_handle(multi, transfer.easy)
-        // No reset makes a handle forget the number of a system call that failed.
+        // A reset does not clear the handle's errno, so a failed handle is not reused.
         let isClean = transfer.result == CURLE_OK && transfer.errorNumber == 0
         library.functions.pointee.curl_easy_reset(transfer.easy)
         if isClean && spares.count < Self.sparesMax {
@@ -84,7 +84,7 @@ final class CurlMulti: @unchecked Sendable {
         }
     }
 
-    /// Lets libcurl work on a socket, or on what is due.
+    /// Lets libcurl handle events of a socket, or a timeout.
     private func act(_ socket: Int32, _ events: Int32) {
         var running: Int32 = 0
         _ = library.functions.pointee.curl_multi_socket_action(multi, socket, events, &running)
@@ -96,7 +96,7 @@ final class CurlMulti: @unchecked Sendable {
         }
     }
 
-    /// - Parameter isForwarded: Whether an HTTP proxy gets the requests themselves.
+    /// - Parameter isForwarded: True if an HTTP proxy gets the requests themselves.
     func gate(_ route: Route, isForwarded: Bool) -> CurlGate {
         if let gate = gates[route]?[isForwarded] { return gate }
         let name = "smallweb-route-\(gates.values.reduce(0) { $0 + $1.count })"
@@ -107,12 +107,12 @@ final class CurlMulti: @unchecked Sendable {
 
     /// Ends the connections that were kept beyond their transfers.
     ///
-    /// - Returns: Whether there were any.
+    /// - Returns: False if there were none.
     func endTunnels() -> Bool {
         gates.values.flatMap(\.values).map { $0.end() }.contains(true)
     }
 
-    /// The process was stopped for so long: libcurl's own clock knows nothing of that.
+    /// Extends connect timeouts after the process was stopped: libcurl's clock ran on meanwhile.
     func noteStop(nanoseconds: UInt64) {
         for transfer in transfers.values { transfer.extendConnecting(nanoseconds: nanoseconds) }
     }
@@ -132,7 +132,7 @@ final class CurlMulti: @unchecked Sendable {
         }
         timer = nil
         guard timeout != .never else { return }
-        // Never from within the callback: libcurl would be entered twice.
+        // Never from within the callback: libcurl must not be re-entered.
         let waiter = Waiter(deadline: timeout) { [unowned self] result in
             guard result == .timedOut else { return }
             timer = nil

@@ -3,8 +3,8 @@ internal import CSmallWebCurl
 package import SmallWebCore
 
 extension CurlClient {
-    /// The bytes of a request, without a server: libcurl talks to a socket of our own that is not
-    /// read. A request over TLS is given as it would be in HTTP/1.1, without the TLS.
+    /// The bytes of a request, without a server: libcurl writes to a Unix socket of ours, from
+    /// which nothing is read. A request over TLS is given as in HTTP/1.1, without the TLS.
     ///
     /// - Throws: `bad-url`; `not-built-in` for a scheme that libcurl does not speak as HTTP.
     package func rehearse(_ request: HTTPRequest) async throws(FetchError) -> [UInt8] {
@@ -15,7 +15,7 @@ extension CurlClient {
         }
         let endpoint = request.endpoint
         if request.uri.scheme == "https" {
-            // In clear, and with the Host field that it would have.
+            // In clear text, with the Host field of the original URL.
             request.uri.scheme = "http"
             request.uri.port = endpoint.port == 443 ? nil : endpoint.port
             if endpoint.port == 80 {

@@ -4,11 +4,11 @@ internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
 
-/// One libcurl transfer: has the use of an easy handle until ``CurlMulti/remove(_:)``, and owns
+/// One libcurl transfer. It borrows an easy handle until ``CurlMulti/remove(_:)``, and owns
 /// everything that libcurl points into until then.
 ///
-/// libcurl calls back while the loop lets it work; the fetch takes what has arrived. When its
-/// consumer is slow, the transfer is paused, and with it the socket.
+/// libcurl calls back while the loop lets it work; the fetch takes the bytes that have arrived.
+/// With a slow consumer the transfer is paused, and with it the socket.
 final class CurlTransfer {
     let easy: UnsafeMutableRawPointer
     private let library: CurlLibrary
@@ -21,40 +21,40 @@ final class CurlTransfer {
     private(set) var reply = HTTPReply()
     private(set) var hasReply = false
     private(set) var connection: Connection?
-    /// The request's header as it went out.
+    /// The request's header as sent.
     private(set) var sent: [UInt8] = []
     private(set) var result: CURLcode?
-    /// When the connection stood and the request could go out.
+    /// Time at which the connection stood and the request could be sent.
     private(set) var requestBegan: Instant?
-    /// Why a callback refused to go on.
+    /// Error of a callback that aborted the transfer.
     private var failure: FetchError?
     private var isPaused = false
     private var arrived: [UInt8] = []
     private var taken: [UInt8] = []
     private var waiter: Waiter?
-    /// Of a proxy that gets the request itself: its reply must not show them.
+    /// Credentials for a proxy that gets the request itself: its reply must not show them.
     var proxyCredentials: Proxy.Credentials?
-    /// Whether the server's certificates are wanted as they were sent.
+    /// True if the server's certificates are to be reported as sent.
     var wantsChain = false
-    /// SHA-256 of the only public key that the server may have.
+    /// SHA-256 of the only public key that is accepted.
     private var pin: [UInt8]?
-    /// Where the way is not direct.
+    /// Set for routes that are not direct.
     private(set) var tunnel: CurlTunnel?
-    /// Whether addresses of this machine and of private networks are refused, and one was; whether
-    /// this libcurl says whom a request goes to before it does.
+    /// Private and loopback addresses are refused; one was refused; this libcurl reports the peer
+    /// before it sends a request.
     private var (refusesPrivate, hasRefused, isToldOfPeers) = (false, false, false)
     private let endpoint: Endpoint
     private let trust: Connection.Trust
     private let began = Instant.now
-    /// Of all headers and trailers so far, as they came: libcurl keeps them until the end.
+    /// Total of all headers and trailers so far: libcurl keeps them until the end.
     private var headerBytes = 0
     private var headerLines = 0
-    /// Of libcurl's own clock, from `began`; 0 for no limit.
+    /// Connect timeout by libcurl's own clock, from `began`; 0 for no limit.
     private var connectMilliseconds = 0
 
-    /// What may wait for the consumer.
+    /// Limit of the bytes that wait for the consumer.
     private static let arrivedBytesMax = 131_072
-    /// Bounds of a reply's header, together with interim replies and trailers.
+    /// Limits of a reply's header, together with interim replies and trailers.
     private static let headerLinesMax = 512
     private static let headerBytesMax = 262_144
 
@@ -96,7 +96,7 @@ final class CurlTransfer {
         upload.deallocate()
     }
 
-    /// The transfer that has the use of a handle.
+    /// The transfer that has borrowed a handle.
     static func of(_ easy: UnsafeMutableRawPointer, _ library: CurlLibrary) -> CurlTransfer? {
         var context: UnsafePointer<CChar>?
         _ = swcurl_get_string(library.functions, easy, CURLINFO_PRIVATE, &context)
@@ -109,35 +109,35 @@ final class CurlTransfer {
         _ = swcurl_set_long(library.functions, easy, option, value)
     }
 
-    /// - Returns: Whether this libcurl knows the option.
+    /// - Returns: False if this libcurl does not have the option.
     @discardableResult
     func set(_ option: CURLoption, _ value: String?) -> Bool {
         swcurl_set_string(library.functions, easy, option, value) == CURLE_OK
     }
 
-    /// The most milliseconds for resolving, connecting and TLS; 0 for no limit.
+    /// Sets the timeout for resolving, connecting and TLS; 0 for no limit.
     func limitConnecting(milliseconds: Int) {
         connectMilliseconds = milliseconds
         set(CURLOPT_CONNECTTIMEOUT_MS, milliseconds)
     }
 
-    /// Allows so much more; libcurl looks at the limit whenever it works on the transfer.
+    /// Extends the connect timeout; libcurl checks it whenever it works on the transfer.
     func extendConnecting(nanoseconds: UInt64) {
         guard connectMilliseconds > 0, requestBegan == nil else { return }
         limitConnecting(milliseconds: connectMilliseconds + Int(nanoseconds / 1_000_000))
     }
 
-    /// Insists on a public key, by its SHA-256.
+    /// Requires a public key, given by its SHA-256.
     func insist(on pin: [UInt8]) {
         self.pin = pin
         set(CURLOPT_PINNEDPUBLICKEY, "sha256//" + Base64.encode(pin))
-        // An error has to name the key that is there: the session ends with the handshake.
+        // The error reports the actual key, and the session is gone after a failed handshake.
         set(CURLOPT_CERTINFO, 1)
     }
 
-    /// Bytes in libcurl's own memory.
+    /// Sets an option to bytes, which libcurl copies.
     ///
-    /// - Returns: Whether this libcurl knows the option, and its TLS can do it.
+    /// - Returns: False if this libcurl or its TLS does not support the option.
     func set(_ option: CURLoption, blob bytes: [UInt8]) -> Bool {
         var bytes = bytes
         return bytes.withUnsafeMutableBytes { buffer in
@@ -147,8 +147,8 @@ final class CurlTransfer {
         }
     }
 
-    /// Keeps OpenSSL from reading on by itself while a server sends nothing but records without
-    /// data: libcurl would never come back.
+    /// Makes OpenSSL return after each record. Without it, a server that sends only records without
+    /// data keeps libcurl in a read loop for ever.
     func returnsAfterEachRecord() {
         guard library.usesOurOpenSSL else { return }
         _ = swcurl_set_ssl_ctx(library.functions, easy, CURLOPT_SSL_CTX_FUNCTION, contextCallback)
@@ -164,7 +164,7 @@ final class CurlTransfer {
         _ = swcurl_set_list(library.functions, easy, option, list)
     }
 
-    /// Makes libcurl connect through the tunnel, and nowhere else.
+    /// Makes libcurl connect through the tunnel only.
     func go(through tunnel: CurlTunnel) {
         self.tunnel = tunnel
         tunnel.transfer = self
@@ -174,7 +174,7 @@ final class CurlTransfer {
         watchSockets()
     }
 
-    /// Makes libcurl connect to no private address, nor use a connection to one.
+    /// Refuses connections to private addresses, new or reused.
     func refusePrivate() {
         refusesPrivate = true
         if !isToldOfPeers { set(CURLOPT_FRESH_CONNECT, 1) }
@@ -193,8 +193,10 @@ final class CurlTransfer {
 
     // MARK: The task's side
 
-    /// Gives what has arrived to `body` and lets libcurl go on. The slice is the transfer's again
-    /// when `body` returns.
+    /// Passes the bytes that have arrived to `body` and resumes libcurl. The slice is valid until
+    /// `body` returns.
+    ///
+    /// - Returns: False if nothing had arrived.
     func deliver(
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Bool {
@@ -209,7 +211,7 @@ final class CurlTransfer {
         return true
     }
 
-    /// Suspends until something has arrived or the transfer has ended.
+    /// Suspends until bytes have arrived or the transfer has ended.
     func wait(by deadline: Instant) async -> WaitResult {
         let waiter = Waiter(deadline: deadline)
         self.waiter = waiter
@@ -231,7 +233,7 @@ final class CurlTransfer {
         return FetchError(curl: result, text.isEmpty ? plain : text, circumstances(text))
     }
 
-    /// SHA-256 of the public key of the server's certificate, as far as libcurl has kept that.
+    /// SHA-256 of the public key of the server's certificate, if libcurl has kept the certificate.
     private func presentKey() -> [UInt8]? {
         var info: UnsafeMutablePointer<curl_certinfo>?
         _ = swcurl_get_certificates(library.functions, easy, &info)
@@ -261,14 +263,14 @@ final class CurlTransfer {
             isCutOff: text.contains(text: "unexpected eof while reading"))
     }
 
-    /// Of the last system call that failed, or 0.
+    /// `errno` of the last failed system call, or 0.
     var errorNumber: Int {
         var number = 0
         _ = swcurl_get_long(library.functions, easy, CURLINFO_OS_ERRNO, &number)
         return number
     }
 
-    /// Grows as long as the request goes out and the reply's header comes in.
+    /// Grows while the request is sent and the reply's header arrives.
     var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + headerBytes }
 
     // MARK: libcurl's side
@@ -303,7 +305,7 @@ final class CurlTransfer {
         let isStatus = line.starts(with: "HTTP/".utf8)
         let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
         headerBytes += line.count
-        // Interim replies may come for hours, one a second.
+        // Interim replies may go on for hours, one a second, so their status lines do not count.
         headerLines += isStatus || isEnd ? 0 : 1
         guard headerBytes <= Self.headerBytesMax, headerLines <= Self.headerLinesMax else {
             failure =
@@ -312,16 +314,16 @@ final class CurlTransfer {
                 : FetchError(.protocolError, .header, "the reply's header is too long")
             return 0
         }
-        // Nothing of ours has a use for trailers.
+        // Trailers are not used.
         guard !hasReply else { return line.count }
-        // Interim replies (1xx) announce another one.
+        // An interim reply (1xx) is followed by another one.
         if isStatus { reply = HTTPReply() }
         reply.add(line: proxyCredentials?.masked(headerLine: Array(line)) ?? Array(line))
         if isEnd && (reply.status >= 200 || reply.status == 101) { completeReply() }
         return line.count
     }
 
-    /// - Returns: Whether the request may go to that peer.
+    /// - Returns: False if the peer's address is refused.
     func beginRequest(to address: UnsafePointer<CChar>?) -> Bool {
         if refusesPrivate, tunnel == nil, let address,
             Resolver.isPrivate(literal: String(cString: address))
@@ -334,7 +336,7 @@ final class CurlTransfer {
     }
 
     func noteTunnel() {
-        // Without TLS, libcurl has begun.
+        // Without TLS, libcurl already counts the connection as made.
         if endpoint.security == .none { requestBegan = .now }
     }
 
@@ -348,7 +350,7 @@ final class CurlTransfer {
         return opened ?? -1
     }
 
-    /// Says why a callback makes libcurl fail.
+    /// Records the error with which a callback aborts the transfer.
     func refuse(_ error: FetchError) { failure = failure ?? error }
 
     func noteSent(_ bytes: ArraySlice<UInt8>) {
@@ -356,7 +358,7 @@ final class CurlTransfer {
         wake()
     }
 
-    /// The reply's header is whole: the moment at which the connection can be asked about.
+    /// Called when the reply's header is complete: libcurl can be asked about the connection now.
     private func completeReply() {
         hasReply = true
         var address: UnsafePointer<CChar>?
@@ -377,7 +379,7 @@ final class CurlTransfer {
         func moment(_ info: CURLINFO) -> Instant? {
             let microseconds = count(info)
             guard microseconds > 0 else { return nil }
-            // libcurl counts the time in which the process was stopped.
+            // libcurl's clock counts the time in which the process was stopped.
             return min(
                 .now, Instant(nanoseconds: began.nanoseconds + UInt64(microseconds) * 1000))
         }
@@ -389,7 +391,7 @@ final class CurlTransfer {
         return moments
     }
 
-    /// What has gone over the connection for this transfer.
+    /// Bytes sent and received by this transfer.
     var traffic: Ending.Traffic {
         var (request, header) = (0, 0)
         _ = swcurl_get_long(library.functions, easy, CURLINFO_REQUEST_SIZE, &request)

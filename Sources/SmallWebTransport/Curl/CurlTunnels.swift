@@ -4,23 +4,23 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// How libcurl goes where a route is not direct: it connects to a Unix socket of ours, and what it
-/// says there is carried on over the route. It looks nothing up, knows no proxy, and opens no
-/// socket of the network.
+/// Carries libcurl's connections over routes that are not direct: libcurl connects to a Unix socket
+/// of ours, and the bytes are relayed over the route. libcurl resolves no names, sees no proxy, and
+/// opens no network socket.
 ///
-/// A gate is for one route: libcurl, which keeps connections apart by the name of their socket,
-/// never uses one of another route.
+/// There is one gate per route: libcurl keeps connections apart by the name of their socket, and
+/// never reuses one of another route.
 //
 // @unchecked: used on the loop's thread alone.
 final class CurlGate: @unchecked Sendable {
-    /// What libcurl takes for the path of a socket.
+    /// The socket path that libcurl is given; a key only, no such file is opened.
     let name: String
     private unowned let loop: EventLoop
     let route: Route
     private let isForwarded: Bool
     private var relays: [Int: Task<Void, Never>] = [:]
     private var opened = 0
-    /// The addresses of the places to which connections were made.
+    /// Numeric addresses of the connected targets.
     private(set) var addresses: [Endpoint: String] = [:]
 
     init(_ route: Route, isForwarded: Bool, name: String, on loop: EventLoop) {
@@ -30,10 +30,10 @@ final class CurlGate: @unchecked Sendable {
         self.name = name
     }
 
-    /// libcurl's end of a connection that it is about to make.
+    /// Opens libcurl's end of a new connection.
     ///
-    /// - Parameter address: Where libcurl thinks that it connects to; becomes ours.
-    /// - Returns: A socket, which is libcurl's from here on; -1 when there is none.
+    /// - Parameter address: libcurl's target; replaced by the address of our socket.
+    /// - Returns: A socket, owned by libcurl from here on; -1 on failure.
     func open(_ tunnel: CurlTunnel, _ address: inout curl_sockaddr) -> Int32 {
         do throws(FetchError) {
             let listener = try UnixListener.withFile()
@@ -72,13 +72,13 @@ final class CurlGate: @unchecked Sendable {
             tunnel.open(moments, connected.notes)
             try await Relay(loop: loop, near: near, far: connected.carrier).run()
         } catch {
-            // libcurl judges by itself how a connection ends that was there.
+            // libcurl judges by itself how an established connection ends.
             guard tunnel.moments == nil || error.outcome == .proxy else { return }
             tunnel.transfer?.fail(error)
         }
     }
 
-    /// - Returns: Whether there was anything to end.
+    /// - Returns: False if there was nothing to end.
     func end() -> Bool {
         defer { relays = [:] }
         for relay in relays.values { relay.cancel() }
@@ -86,7 +86,7 @@ final class CurlGate: @unchecked Sendable {
     }
 }
 
-/// One transfer's way through a gate, if libcurl makes a connection for it.
+/// One transfer's connection through a gate, if libcurl makes one for it.
 //
 // @unchecked: used on the loop's thread alone.
 final class CurlTunnel: @unchecked Sendable {
@@ -94,12 +94,11 @@ final class CurlTunnel: @unchecked Sendable {
     let endpoint: Endpoint
     let resolver: Resolver
     let deadline: Instant
-    /// The transfer that waits for the connection.
     weak var transfer: CurlTransfer?
-    /// Makes the connection, then carries bytes.
+    /// Makes the connection, then relays bytes.
     var task: Task<Void, Never>?
-    /// Of the connection that was made for the transfer; `nil` before, and for one that libcurl had
-    /// kept.
+    /// Times of the connection that was made for the transfer; `nil` before, and if libcurl reused
+    /// a connection.
     private(set) var moments: Connection.Moments?
     private(set) var notes: [Note] = []
 
@@ -110,7 +109,7 @@ final class CurlTunnel: @unchecked Sendable {
         self.deadline = deadline
     }
 
-    /// Whether it is being made.
+    /// True while the connection is being made.
     var isPending: Bool { task != nil && moments == nil }
 
     func open(_ moments: Connection.Moments, _ notes: [Note]) {
@@ -119,13 +118,14 @@ final class CurlTunnel: @unchecked Sendable {
         transfer?.noteTunnel()
     }
 
-    /// The transfer is over: a connection that is there stays for others.
+    /// Called at the end of the transfer. A connection in progress is cancelled, an established one
+    /// stays for others.
     func leave() {
         transfer = nil
         if isPending { task?.cancel() }
     }
 
-    /// `libcurl`'s view of the connection, with what is beyond the gate.
+    /// Adds the data of the far side of the gate to libcurl's view of the connection.
     func completed(_ connection: Connection) -> Connection {
         var steps = moments ?? Connection.Moments()
         // libcurl's clock began a little later.
@@ -140,11 +140,11 @@ final class CurlTunnel: @unchecked Sendable {
     }
 }
 
-/// - Parameter place: Where libcurl is about to connect to.
-/// - Returns: A socket; `nil` for an address of this machine or of a private network.
+/// - Parameter place: The address that libcurl is about to connect to.
+/// - Returns: A socket; `nil` for loopback and private addresses.
 func openPublicSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32? {
     let wanted = place.pointee
-    // There is room for every kind of address.
+    // The address follows the struct; the buffer has room for every family.
     let start = UnsafeRawPointer(place) + (MemoryLayout.offset(of: \curl_sockaddr.addr) ?? 0)
     let bytes = UnsafeRawBufferPointer(start: start, count: Int(wanted.addrlen))
     guard let address = SocketAddress(Array(bytes)), !address.isPrivate else { return nil }

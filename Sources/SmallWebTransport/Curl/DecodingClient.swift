@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Undoes the content coding of what another engine hands out, as long as there is time for it.
+/// Decodes the content coding of another engine's bodies, until the deadline.
 package struct DecodingClient: HTTPClient {
     private let client: any HTTPClient
     private let loop: EventLoop
     private let deadline: Instant
 
     /// - Parameters:
-    ///   - client: Hands out bodies as they came, but for the transfer coding.
-    ///   - deadline: End of the whole fetch.
+    ///   - client: Its bodies have no transfer coding, but still have the content coding.
+    ///   - deadline: Deadline of the whole fetch.
     package init(_ client: any HTTPClient, loop: EventLoop, deadline: Instant) {
         (self.client, self.loop, self.deadline) = (client, loop, deadline)
     }
@@ -31,6 +31,6 @@ package struct DecodingClient: HTTPClient {
 }
 
 extension HTTPRequest {
-    /// A range counts the bytes of the encoded body, of which a rest alone cannot be decoded.
+    /// A range counts bytes of the encoded body, and a tail of it alone cannot be decoded.
     var decodesBody: Bool { !wantsRawBody && options.resumeOffset == nil }
 }

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// How the HTTP engine connects, for all requests of a fetcher.
+/// Connection settings of the HTTP engine, for all requests of a fetcher.
 public struct HTTPSettings: Sendable {
-    /// The User-Agent field of requests that have none.
+    /// User-Agent of requests without such a field.
     public var userAgent = "smallweb"
-    /// curl's `--connect-to`: `HOST1:PORT1:HOST2:PORT2`.
+    /// Rules of curl's `--connect-to`: `HOST1:PORT1:HOST2:PORT2`.
     public var connectTo: [String] = []
-    /// Path of a Unix socket to connect to instead.
+    /// Path of a Unix socket to connect to instead of the host.
     public var unixSocket: String?
     /// A file of certificate authorities, as PEM; `nil` for the system's.
     public var authorityFile: String?
     /// A directory of certificate authorities, as PEM; `nil` for the system's.
     public var authorityDirectory: String?
-    /// Whether the request's header is reported as an event.
+    /// True if the request's header is reported as an event.
     package var reportsRequests = false
 
     /// The defaults.
     public init() {}
 
-    /// Whether connections are made in a way that other schemes cannot follow.
+    /// True if connections are made in a way that other schemes do not support.
     package var isSpecial: Bool {
         unixSocket != nil || !connectTo.isEmpty
     }
 
-    /// Where a connection to `endpoint` goes by ``connectTo``: the first rule that has its host and
-    /// port, of which an empty one has all.
+    /// The target of a connection to `endpoint` by ``connectTo``: the first rule with its host and
+    /// port, where an empty part of a rule matches all.
     func target(of endpoint: Endpoint) -> Endpoint {
         for rule in connectTo {
             let parts = Self.parts(rule)
@@ -39,7 +39,7 @@ public struct HTTPSettings: Sendable {
         return endpoint
     }
 
-    /// What the colons part, but for those in brackets, which are left out.
+    /// Splits at colons outside of brackets. The brackets are removed.
     private static func parts(_ rule: String) -> [String] {
         var parts = [""]
         var isBracketed = false

@@ -6,10 +6,10 @@ internal import Synchronization
 
 /// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
 ///
-/// The caller of ``run()`` lends it a thread: the command line its main thread, others the one of a
-/// ``LoopThread``. All state below `inbox` belongs to that thread.
+/// The caller of ``run()`` lends it a thread: the command line its main thread, others the thread
+/// of a ``LoopThread``. All state below `inbox` belongs to that thread.
 //
-// @unchecked: `inbox` has its lock, everything else is touched by the running thread alone, which
+// @unchecked: `inbox` has its lock, everything else is used by the running thread alone, which
 // every entry point checks.
 package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private struct Inbox {
@@ -19,7 +19,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
         var isEmpty: Bool { jobs.isEmpty && actions.isEmpty && !isStopping }
 
-        /// All that is there, unless it is nothing.
+        /// Empties the inbox; `nil` if it is empty already.
         mutating func take() -> Inbox? {
             if isEmpty { return nil }
             defer { self = Inbox() }
@@ -27,7 +27,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Who waits for a descriptor. The generation tells a reused number from its predecessor.
+    /// Waiters of one descriptor. The generation tells a reused number from its predecessor.
     private struct Slot {
         var generation: UInt32 = 0
         var reader: Waiter?
@@ -42,21 +42,21 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private let wakeUp: Descriptor
 
     private var jobs: [UnownedJob] = []
-    /// Those that are running; empty between two passes.
+    /// The jobs that are running; empty between two passes.
     private var pass: [UnownedJob] = []
     private var slots: [Slot] = []
     private var timers = IndexedHeap<Waiter>()
     private var curlMulti: CurlMulti?
-    /// When the thread last came back from waiting, and how often the process had been continued.
+    /// Time of the thread's last return from waiting, and the number of SIGCONTs then.
     private var turnBegan = ProcessClock.monotonic
     private var continuations = swposix_continuations()
 
-    /// Kept by us for ourselves, never a generation of a slot.
+    /// Epoll data of our own wake-up descriptor; no slot has this generation.
     private static let wakeUpData: UInt64 = .max
-    /// While a deadline is awaited: of a wait that a stop of the process made longer, no more than
-    /// this counts as time in which it ran.
+    /// Longest single poll with a deadline pending: if a stop of the process made the wait longer,
+    /// at most this much counts as running time.
     private static let pollMillisecondsMax: Int32 = 1000
-    /// For so long jobs run without a look at anything else.
+    /// Jobs run for at most this long before descriptors and timers are looked at.
     private static let turnNanoseconds: UInt64 = 1_000_000
 
     /// - Throws: `connect` when the process has no descriptor left.
@@ -72,7 +72,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             var event = epoll_event()
             event.events = EPOLLIN.rawValue | EPOLLET.rawValue
             event.data.u64 = Self.wakeUpData
-            // Without it no other thread could ever end a wait.
+            // Without this, no other thread could ever end a wait.
             _ = try systemCall {
                 epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, wakeUp.borrowed, &event)
             }
@@ -82,7 +82,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// Whether the caller is on the loop's thread.
     package var isCurrent: Bool {
         runner.load(ordering: .relaxed) == UInt(pthread_self())
     }
@@ -96,26 +95,26 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         while true {
             runJobs()
             isStopping = takeInbox() || isStopping
-            // Descriptors, timers and signals have a turn, however many jobs there always are.
+            // Descriptors, timers and signals get a turn even if jobs never run out.
             if !jobs.isEmpty, ProcessClock.monotonic - turnBegan < Self.turnNanoseconds { continue }
             if isStopping, jobs.isEmpty {
                 if curlMulti?.endTunnels() ?? false { continue }
                 break
             }
             poll(waits: jobs.isEmpty)
-            // Results of other threads count before a deadline does, like readiness.
+            // Results of other threads are handled before timers, like readiness.
             isStopping = takeInbox() || isStopping
             fireTimers()
         }
         runner.store(0, ordering: .relaxed)
     }
 
-    /// Makes ``run()`` return once no job is left. From any thread.
+    /// Makes ``run()`` return when all jobs are done. From any thread.
     package func stop() {
         send { $0.isStopping = true }
     }
 
-    /// Runs `body` on the calling thread and returns when it has finished. Nothing is left to run.
+    /// Runs `body` on the calling thread until it has finished and no job is left.
     package func runToCompletion<Value: Sendable>(
         _ body: @escaping @Sendable () async -> Value
     ) -> Value {
@@ -146,8 +145,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         send { $0.actions.append(action) }
     }
 
-    /// Only the first in the inbox has to wake it: the thread comes to take all. Nor
-    /// has what the thread itself sends: it looks into the inbox before it waits.
+    /// Only the first item in an empty inbox wakes the thread, which then takes all. Items sent by
+    /// the loop's own thread do not: it checks the inbox before it waits.
     private func send(_ change: (inout Inbox) -> Void) {
         let isFirst = inbox.withLock { inbox in
             let isFirst = inbox.isEmpty
@@ -159,20 +158,20 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func wake() {
         var one: UInt64 = 1
-        // Besides, it could only fail with the counter full, after 2^64 - 2 writes.
+        // Otherwise it could only fail with the counter full, after 2^64 - 2 writes.
         _ = try? systemCall { write(wakeUp.borrowed, &one, 8) }
     }
 
-    /// One pass over the jobs that are there: what they add, also by yielding, is for the next.
+    /// One pass over the present jobs: jobs added meanwhile, also by yielding, are for the next.
     private func runJobs() {
         swap(&jobs, &pass)
         for job in pass { job.runSynchronously(on: asUnownedTaskExecutor()) }
         pass.removeAll(keepingCapacity: true)
     }
 
-    /// Until the inbox is empty: actions may send more.
+    /// Handles items until the inbox is empty: actions may send more.
     ///
-    /// - Returns: Whether the loop is to stop.
+    /// - Returns: True if the loop is to stop.
     private func takeInbox() -> Bool {
         var isStopping = false
         while let taken = inbox.withLock({ $0.take() }) {
@@ -183,15 +182,15 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         return isStopping
     }
 
-    /// Waits for descriptors and takes all that are ready, so that no deadline is judged while the
-    /// data it waits for is there.
+    /// Waits for descriptors and dispatches all that are ready, so that no deadline fires while the
+    /// awaited data is there.
     ///
-    /// - Parameter waits: Whether there is nothing else to do.
+    /// - Parameter waits: False to return at once, because there are jobs to do.
     private func poll(waits: Bool) {
         noteTurn()
         let capacity = max(64, slots.count)
         withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
-            // Newer headers of the GNU C library want a place, older ones take none as well.
+            // Newer headers of the GNU C library require a buffer, older ones accept nil as well.
             guard let place = events.baseAddress else { return }
             let milliseconds = waits ? pollMilliseconds : 0
             let began = ProcessClock.monotonic
@@ -202,7 +201,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                     began: began, longest: isContinued ? 0 : UInt64(milliseconds) * 1_000_000)
             }
             continuations = swposix_continuations()
-            // EINTR: by a signal, or by the end of a stop.
+            // EINTR, from a signal or the end of a stop.
             if count < 0 {
                 count = epoll_wait(epoll.borrowed, place, Int32(capacity), 0)
             }
@@ -211,7 +210,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
     }
 
-    /// A process that was continued during a turn was stopped in it, for as long as matters.
+    /// Counts a turn in which the process was continued as stopped time, as far as it matters.
     private func noteTurn() {
         let number = swposix_continuations()
         guard number != continuations else { return }
@@ -224,7 +223,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         if stopped > 0 { curlMulti?.noteStop(nanoseconds: stopped) }
     }
 
-    /// Until the soonest deadline, rounded up so that it has passed; -1 for ever.
+    /// Milliseconds until the soonest deadline, rounded up so that it has passed; -1 for ever.
     private var pollMilliseconds: Int32 {
         guard let soonest = timers.first else { return -1 }
         let now = Instant.now.nanoseconds
@@ -264,7 +263,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     /// Calls `action` whenever `descriptor` is ready, until ``unwatch(_:)``. Level-triggered.
     ///
-    /// - Throws: What epoll refuses: `action` will never be called.
+    /// - Throws: The error of epoll: `action` will never be called.
     func watch(
         _ descriptor: Int32, readable: Bool, writable: Bool,
         _ action: @escaping @Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void
@@ -284,7 +283,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             do throws(SystemError) {
                 _ = try systemCall { epoll_ctl(epoll.borrowed, change, descriptor, &event) }
             } catch  where error.number == ENOENT || error.number == EEXIST {
-                // A number that was closed and opened again without our being told.
+                // The number was closed and opened again without notice.
                 let other = isKnown ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
                 _ = try systemCall { epoll_ctl(epoll.borrowed, other, descriptor, &event) }
             }
@@ -299,11 +298,11 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         let number = Int(descriptor)
         guard number < slots.count, slots[number].watcher != nil else { return }
         slots[number] = Slot(generation: nextGeneration(number))
-        // It may be closed already; the new generation keeps events of it away.
+        // It may be closed already; the new generation drops its pending events.
         _ = epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
     }
 
-    /// libcurl on this loop, made when it is first wanted.
+    /// libcurl on this loop, created at the first use.
     func curl() throws(FetchError) -> CurlMulti {
         precondition(isCurrent)
         if let curlMulti { return curlMulti }
@@ -318,7 +317,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         enlist(waiter)
     }
 
-    /// Never `.max`, which is the wake-up descriptor's.
+    /// Never `.max`, the generation in ``wakeUpData``.
     private func nextGeneration(_ number: Int) -> UInt32 {
         let next = slots[number].generation &+ 1
         return next == .max ? 0 : next
@@ -326,7 +325,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     // MARK: Waiting
 
-    /// Watches `descriptor`, which is open and non-blocking, until it is closed.
+    /// Watches a `descriptor`, open and non-blocking, until it is closed.
     ///
     /// Edge-triggered: a caller waits only after EAGAIN since the last wake-up.
     func attach(_ descriptor: Int32) throws(SystemError) {
@@ -374,9 +373,8 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         _ = await wait(for: [], by: deadline)
     }
 
-    /// Suspends until `descriptor`, which may block, has something to read or is at its end; or
-    /// returns early at the deadline, and when the task is cancelled. Never waits for a regular
-    /// file.
+    /// Suspends until `descriptor`, which may block, is readable or at its end, until the deadline,
+    /// or until the task is cancelled. Never waits for a regular file.
     package func untilReadable(_ descriptor: Int32, by deadline: Instant) async {
         precondition(isCurrent)
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -387,7 +385,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
                 self.finish(waiter, .ready)
             }
         } catch {
-            // Reading it blocks, or says what is wrong with it.
+            // Reading it blocks, or reports the error.
             return
         }
         _ = await wait(waiter)
@@ -433,7 +431,7 @@ final class Waiter: IndexedHeapElement, @unchecked Sendable {
     let deadline: Instant
     fileprivate(set) var result: WaitResult?
     fileprivate var continuation: UnsafeContinuation<WaitResult, Never>?
-    /// Called at the end of a wait that no task is in.
+    /// Called instead of resuming a task.
     fileprivate let action: ((WaitResult) -> Void)?
     var heapIndex: Int?
 

@@ -4,7 +4,7 @@ internal import Glibc
 package import SmallWebCore
 
 /// An event loop on a thread of its own, which ends with this object at the latest. Signals to the
-/// process are for other threads.
+/// process are left to other threads.
 package final class LoopThread: Sendable {
     package let loop: EventLoop
     /// `nil` once it has ended.
@@ -17,7 +17,7 @@ package final class LoopThread: Sendable {
         self.loop = loop
         thread = Locked(
             try Thread.start {
-                // Where it fails, a signal that comes here is noted as on any other thread.
+                // If this fails, a signal on this thread is noted as on any other thread.
                 _ = swposix_block_signals()
                 loop.run()
             })
@@ -25,24 +25,24 @@ package final class LoopThread: Sendable {
 
     deinit {
         loop.stop()
-        // The last reference may go on the thread itself.
+        // The last reference may be released on the thread itself, which cannot join itself.
         if let thread = thread.withLock({ $0 }) { pthread_detach(thread) }
     }
 
-    /// Ends the thread when its jobs are done, and waits for that. From another thread.
+    /// Ends the thread when its jobs are done, and waits for it. From another thread.
     package func end() {
         loop.stop()
         if let thread = thread.withLock({ $0.take() }) { pthread_join(thread, nil) }
     }
 
-    /// Makes a call that blocks the thread return, to see that it shall stop.
+    /// Interrupts a blocking system call on the thread, so that it sees the request to stop.
     package func interrupt() {
         thread.withLock { if let thread = $0 { swposix_interrupt(thread) } }
     }
 }
 
 extension EventLoop {
-    /// Runs `body` on the loop's thread, which is another one, and waits for it.
+    /// Runs `body` on the loop's thread and waits for it. From another thread.
     package func performAndWait<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
         let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
         sem_init(done, 0, 0)
@@ -50,7 +50,7 @@ extension EventLoop {
             sem_destroy(done)
             done.deallocate()
         }
-        // @unchecked: the semaphore outlives the action, which is what is waited for.
+        // @unchecked: this function waits for the action, so the semaphore outlives it.
         nonisolated(unsafe) let semaphore = done
         let result = Locked<Value?>(nil)
         perform {

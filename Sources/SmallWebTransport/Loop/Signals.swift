@@ -5,10 +5,10 @@ internal import SmallWebCore
 extension EventLoop {
     /// Suspends until one of `signals` arrives and returns it; 0 when the task is cancelled.
     ///
-    /// The first signal is only noted, so that the program can clean up; the second one of its kind
-    /// has its default action again.
+    /// The first signal is only noted, so that the program can clean up; the second of its kind has
+    /// its default action again.
     package func firstSignal(of signals: [Int32]) async -> Int32 {
-        // Noted before this began: the next one has its default action.
+        // A signal noted earlier counts: the next one has its default action.
         guard swposix_pending_signal() == 0 else { return swposix_pending_signal() }
         let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
         guard number >= 0 else { return 0 }
@@ -16,7 +16,7 @@ extension EventLoop {
         guard (try? attach(event.borrowed)) != nil else { return 0 }
         // A signal that cannot be caught keeps its action.
         for signal in signals { _ = swposix_signal_to_event(signal, event.borrowed) }
-        // The descriptor goes with this function; its number must not be written to afterwards.
+        // The handler must not write to the number once the descriptor is closed.
         defer {
             for signal in signals { swposix_forget_signal(signal) }
             swposix_forget_event()
@@ -28,14 +28,14 @@ extension EventLoop {
         return swposix_pending_signal()
     }
 
-    /// Suspends until what is written to `descriptor`, a pipe or a socket, has no reader any more.
+    /// Suspends until the reader of `descriptor`, a pipe or a socket, has closed its end.
     ///
-    /// - Returns: False when the task is cancelled, and for other files at once.
+    /// - Returns: False when the task is cancelled, and at once for other files.
     package func untilUnread(_ descriptor: Int32) async -> Bool {
         precondition(isCurrent)
         let waiter = Waiter(deadline: .never)
         do throws(SystemError) {
-            // Of errors the system tells in any case.
+            // Epoll reports errors without being asked.
             try watch(descriptor, readable: false, writable: false) { _, _, hasFailed in
                 if hasFailed { self.finish(waiter, .ready) }
             }

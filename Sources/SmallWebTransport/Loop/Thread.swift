@@ -2,17 +2,18 @@
 internal import CSmallWebPOSIX
 internal import SmallWebCore
 
-/// How many processors this process may use.
+/// Number of processors that this process may use.
 package func processorCount() -> Int { Int(swposix_processor_count()) }
 
-/// A thread, for what must not block an event loop, and for a loop of its own.
+/// A thread for blocking calls, or for an event loop.
 enum Thread {
     private final class Body {
         let run: @Sendable () -> Void
         init(_ run: @escaping @Sendable () -> Void) { self.run = run }
     }
 
-    /// - Throws: `resolve` when the system refuses another thread: that is what they are for.
+    /// - Throws: `resolve` when the system refuses another thread: threads are used to resolve
+    ///   names.
     static func detach(_ run: @escaping @Sendable () -> Void) throws(FetchError) {
         pthread_detach(try start(run))
     }

@@ -2,7 +2,7 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// A list of strings as C has it, with NULL at the end, for as long as this object lives.
+/// A NULL-terminated array of C strings, valid as long as this object lives.
 final class CStrings {
     typealias List = UnsafeMutablePointer<UnsafePointer<CChar>?>
 

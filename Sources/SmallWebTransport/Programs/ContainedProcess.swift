@@ -3,16 +3,15 @@ internal import CSmallWebProgram
 @preconcurrency internal import Glibc
 package import SmallWebCore
 
-/// A plugin's program and all that it starts: without a network, within limits, with a temporary
-/// directory of its own, and gone with this object.
+/// A plugin's program and all processes that it starts: without a network, within limits, with a
+/// temporary directory of its own. All end with this object.
 ///
-/// It ends at the latest with the thread that started it.
+/// They end at the latest with the thread that started them.
 package final class ContainedProcess {
     private var supervisor: swprogram_supervisor
-    /// `nil` with a starter, whose programs each have a file system in its place.
+    /// `nil` with a starter: its programs have a private file system at that path.
     private let temporary: TemporaryDirectory?
     let temporaryPath: String
-    /// For messages.
     private let name: String
     private let memoryBytes: Int
     private var report: swprogram_report?
@@ -21,15 +20,16 @@ package final class ContainedProcess {
     /// Starts the program.
     ///
     /// - Parameters:
-    ///   - folder: Absolute; where it is started.
-    ///   - words: The program and its arguments. What begins with `./` is below `folder`, what is
-    ///     absolute is there, all else is looked for in PATH.
-    ///   - environment: Beside PATH and TMPDIR, and LANG, LC_* and TZ where it has none of these.
-    ///     Holds no NUL.
-    ///   - descriptors: Its own from 0 on, 6 to 13; -1 is /dev/null, and from 6 on one that is
-    ///     closed. They block, and stay the caller's to close, at once: else the other ends of
-    ///     pipes see no end.
-    ///   - executables: What the program is run by, and can see therefore; see ``Provenance``.
+    ///   - folder: Absolute; the working directory.
+    ///   - words: The program and its arguments. A program beginning with `./` is below `folder`;
+    ///     unless absolute, others are searched for in PATH.
+    ///   - environment: In addition to PATH and TMPDIR, and to LANG, LC_* and TZ if not set here.
+    ///     Without NUL bytes.
+    ///   - descriptors: The program's descriptors from 0 on, 6 to 13; -1 is /dev/null, and from 6
+    ///     on a closed one. They are blocking, and stay the caller's, who closes them at once:
+    ///     otherwise the other ends of pipes see no end of file.
+    ///   - executables: Files that run the program and must therefore be visible; see
+    ///     ``Provenance``.
     /// - Throws: `plugin`, naming the program.
     package init(
         folder: String, words: [String], environment: [String: String],
@@ -68,11 +68,11 @@ package final class ContainedProcess {
         close(supervisor.report)
     }
 
-    /// Becomes readable when the program has ended: by itself, or by ``end()``. Never blocks.
+    /// Becomes readable when the program has ended, by itself or by ``end()``. Never blocks.
     package var endDescriptor: Int32 { supervisor.report }
 
-    /// Why the program has ended; `nil` while it has not. What it has left running is still there,
-    /// until ``end()``.
+    /// The reason of the program's end; `nil` while it runs. Processes that it has left are still
+    /// running until ``end()``.
     ///
     /// - Throws: `plugin` when it could not be run.
     package func reap() throws(FetchError) -> ProgramEnding.Reason? {
@@ -80,7 +80,7 @@ package final class ContainedProcess {
             var taken = swprogram_report()
             let result = swprogram_report(&supervisor, &taken)
             if result == 0 { return nil }
-            // Its supervisor was killed, and it with that.
+            // The supervisor was killed, and the program with it.
             if result < 0 { taken.number = SIGKILL }
             report = taken
         }
@@ -90,19 +90,19 @@ package final class ContainedProcess {
         return signal == 0 ? .exited(report.number >> 8 & 0xFF) : .signalled(signal)
     }
 
-    /// Whether it was ended because it used more than it may.
+    /// True if it was ended for exceeding a limit of memory or processes.
     package var wasTooMuch: Bool {
         guard let stage = report?.stage else { return false }
         return [SWPROGRAM_MEMORY, SWPROGRAM_COUNT].contains { stage == Int32($0.rawValue) }
     }
 
-    /// What held for it, once it has ended.
+    /// The containment that was in force, known once it has ended.
     package var containment: Containment? {
         report.map { Containment(Containment.Means(rawValue: $0.holds)) }
     }
 
-    /// Ends the program and all that it has started, and returns when they are gone, with the
-    /// temporary directory. Does nothing the second time.
+    /// Ends the program and all processes that it has started. Returns when they and the temporary
+    /// directory are gone. Idempotent.
     package func end() {
         guard !isOver else { return }
         isOver = true
@@ -111,7 +111,7 @@ package final class ContainedProcess {
         temporary?.remove()
     }
 
-    /// What would hold for a program, without one.
+    /// The containment that a program would have, found out without one.
     static func trial(_ confinement: Confinement) throws(FetchError) -> Containment {
         do throws(SystemError) {
             let temporary = try TemporaryDirectory()
@@ -153,7 +153,7 @@ package final class ContainedProcess {
         throw failure(name, SystemError(number: number == 0 ? EACCES : number))
     }
 
-    /// Whether a file may be run; sets errno, to 0 when it is not a file.
+    /// True if a file may be run; sets errno, to 0 when it is not a regular file.
     private static func isProgram(_ path: String) -> Bool {
         var facts = stat()
         guard stat(path, &facts) == 0 else { return false }
@@ -164,7 +164,7 @@ package final class ContainedProcess {
         return access(path, X_OK) == 0
     }
 
-    /// - Returns: All but TMPDIR.
+    /// - Returns: All variables but TMPDIR.
     private static func variables(_ given: [String: String], search: [String]) -> [String] {
         var all = given
         for (name, value) in inherited where all[name] == nil { all[name] = value }
@@ -173,7 +173,7 @@ package final class ContainedProcess {
         return all.map { $0 + "=" + $1 }
     }
 
-    /// What every program gets of smallweb's own environment.
+    /// Variables of smallweb's own environment that every program gets: LANG, TZ, LC_*.
     private static var inherited: [(String, String)] {
         var found: [(String, String)] = []
         var next = environ
@@ -190,7 +190,7 @@ package final class ContainedProcess {
         return found
     }
 
-    /// What a supervisor is started with; without a path it starts nothing, and only reports.
+    /// Parameters of a supervisor; without a path it starts nothing, and only reports.
     private struct Plan {
         var path: String?
         var words: [String] = []
@@ -202,7 +202,7 @@ package final class ContainedProcess {
         var descriptors: [Int32] = []
         let without: Containment.Means
 
-        /// - Returns: The supervisor, and what TMPDIR says; `nil` where the program has to be
+        /// - Returns: The supervisor and the value of TMPDIR; `nil` if the program has to be
         ///   started without a starter.
         func startByStarter() -> (swprogram_supervisor, String)? {
             guard without.isEmpty else { return nil }
@@ -219,7 +219,7 @@ package final class ContainedProcess {
                     temporary: starter.temporaryPath, starter: starter.descriptor)
                 return (supervisor, starter.temporaryPath)
             } catch {
-                // Not because of its words: it was killed.
+                // Unless the arguments were too long, the starter was killed.
                 if error.number != EMSGSIZE { ProgramStarter.forget(common) }
                 return nil
             }

@@ -3,15 +3,14 @@ internal import CSmallWebProgram
 @preconcurrency internal import Glibc
 package import SmallWebCore
 
-/// What keeps a program from everything but its exchange, on this machine.
+/// The means by which this machine restricts a program to its exchange.
 package struct Containment: Sendable, Hashable {
-    /// One way of keeping it.
     package struct Means: OptionSet, Sendable, Hashable {
         package let rawValue: UInt32
         package init(rawValue: UInt32) { self.rawValue = rawValue }
         init(_ means: Int) { self.init(rawValue: UInt32(means)) }
 
-        /// A PID namespace: it sees no other process, and all of its own end with it.
+        /// A PID namespace: it hides other processes, and its processes end with the first one.
         package static let pids = Means(SWPROGRAM_PIDS)
         /// A network namespace without an interface.
         package static let network = Means(SWPROGRAM_NETWORK)
@@ -25,15 +24,14 @@ package struct Containment: Sendable, Hashable {
         package static let processes = Means(SWPROGRAM_PROCESSES)
         /// A user namespace, which an ordinary user needs for the others.
         package static let users = Means(SWPROGRAM_USERS)
-        /// A file system that holds little, read-only, with a temporary one of limited size.
+        /// A minimal read-only file system, with a temporary one of limited size.
         package static let view = Means(SWPROGRAM_VIEW)
-        /// Memory and processes are added up, and too much ends the exchange.
+        /// Memory and processes are added up; exceeding a limit ends the exchange.
         package static let watch = Means(SWPROGRAM_WATCH)
     }
 
-    /// What holds.
     package let means: Means
-    /// Of Landlock; 0 when the kernel has none.
+    /// Landlock's ABI version; 0 when the kernel has none.
     package let landlockVersion: Int
 
     init(_ means: Means) {
@@ -41,12 +39,12 @@ package struct Containment: Sendable, Hashable {
         landlockVersion = means.contains(.landlock) ? Int(swprogram_landlock()) : 0
     }
 
-    /// Found out by a process that does all that a program does, but for becoming one; once.
+    /// Determined once, by a process that goes through all steps except for executing a program.
     package static let here = Result { () throws(FetchError) in
         try ContainedProcess.trial(Confinement())
     }
 
-    /// For people: what is kept away, and by what.
+    /// Descriptions for people.
     package var facts: [(name: String, value: String)] {
         [
             ("network", network), ("files", files), ("metadata", metadata),
@@ -116,13 +114,14 @@ package struct Containment: Sendable, Hashable {
     }
 }
 
-/// What a program is kept from, and what of it is left out: for tests.
+/// The restrictions of a program. Tests can leave some out.
 package struct Confinement: Sendable, Hashable {
-    /// Absolute, without links: what it must not read. The user's own comes first.
+    /// Home directories, which it must not read: absolute, without links. The user's own comes
+    /// first.
     package let homes: [String]
-    /// What it may read in addition: absolute paths without links, neither now nor when it starts.
+    /// Additional readable paths: absolute, and without links, now and when it starts.
     let reads: [String]
-    /// Not to be used.
+    /// Means that are not used.
     package let without: Containment.Means
 
     package init(
@@ -130,14 +129,14 @@ package struct Confinement: Sendable, Hashable {
     ) {
         self.reads = reads
         let named = home ?? getenv("HOME").map { String(systemName: $0) } ?? ""
-        // Where homes are, whatever says which one it is.
+        // The usual homes are protected whatever HOME says.
         let usual = ["/root", "/home"]
         homes = ((named.hasPrefix("/") ? [named] : []) + usual).map(resolvingLinks)
         self.without = without
     }
 
-    /// Where a program that lies in `folder`, and its interpreters, are looked for: what PATH says,
-    /// without relative places and those of the home directory.
+    /// PATH for a program in `folder` and its interpreters, without relative directories, and
+    /// without directories in a home unless they are below `folder`.
     func searchPath(folder: String) -> [SearchPlace] {
         let all = getenv("PATH").map { String(systemName: $0) } ?? "/usr/local/bin:/usr/bin:/bin"
         let places = Self.pathPlaces.withLock { known in
@@ -152,21 +151,20 @@ package struct Confinement: Sendable, Hashable {
         }
     }
 
-    /// Whether a path without links is in a home directory, which the root directory never is.
+    /// True if a path without links is in a home directory. The root directory never is one.
     private func isInHome(_ path: String) -> Bool {
         homes.contains { $0 != "/" && isBelow(path, $0) }
     }
 
-    /// One of PATH.
     struct SearchPlace {
         let path: String
         let resolved: String
     }
 
-    /// By PATH: each start would ask for the links of every part of every place.
+    /// Cache by value of PATH: resolving links takes a system call per component.
     private static let pathPlaces = Locked<[String: [SearchPlace]]>([:])
 
-    /// What every program may read.
+    /// Paths that every program may read.
     private static let systemPlaces: [String] = {
         var places: [String] = []
         var next = swprogram_places()
@@ -177,12 +175,12 @@ package struct Confinement: Sendable, Hashable {
         return places
     }()
 
-    /// What a program may read beside what every program may: its folder, and the folders of what
-    /// is executed. The fewest paths that say so; a link stands for itself alone.
+    /// Paths that a program may read in addition: its folder, and the folders of executables.
+    /// Minimal, without paths below others; a link is readable by itself alone.
     ///
     /// - Parameters:
-    ///   - executables: As ``Provenance`` has them.
-    ///   - arguments: Of those that are absolute, files outside of the home directory can be read.
+    ///   - executables: The result of ``Provenance``.
+    ///   - arguments: Absolute paths of files outside of the home directories become readable.
     func places(
         folder: String, executables: [String], arguments: [String] = []
     ) -> [String] {
@@ -201,8 +199,8 @@ package struct Confinement: Sendable, Hashable {
         return places
     }
 
-    /// The folder of an executable, and the libraries of one in a folder named `bin`; the file
-    /// alone where the folder has the home directory in it.
+    /// The folder of an executable, and the library directories next to a folder named `bin`; only
+    /// the file if its folder contains a home directory.
     private static func surroundings(_ path: String, _ homes: [String]) -> [String] {
         let folder = directory(of: path)
         if folder == "/" || homes.contains(where: { isBelow($0, folder) }) { return [path] }
@@ -211,7 +209,7 @@ package struct Confinement: Sendable, Hashable {
         return [folder] + ["lib", "lib64", "pyvenv.cfg"].map { above + "/" + $0 }
     }
 
-    /// Of PATH, what a program can see: at the others some shells give up.
+    /// Entries of PATH that the program can see: some shells give up at others.
     static func visible(_ search: [SearchPlace], _ places: [String]) -> [String] {
         func canBeSeen(_ path: String) -> Bool {
             systemPlaces.contains { isBelow(path, $0) } || places.contains { isBelow(path, $0) }
@@ -220,7 +218,7 @@ package struct Confinement: Sendable, Hashable {
     }
 }
 
-/// Whether a path is a directory, or below it. Both are absolute.
+/// True if `path` is `directory` or below it. Both are absolute.
 func isBelow(_ path: String, _ directory: String) -> Bool {
     path == directory || path.hasPrefix(directory + "/")
 }

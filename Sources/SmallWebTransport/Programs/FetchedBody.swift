@@ -3,10 +3,10 @@ internal import CSmallWebPOSIX
 internal import Glibc
 package import SmallWebCore
 
-/// The body of what a program has opened by its URL, from the task that fetches it to the one that
-/// carries it to the program.
+/// Carries the body of a URL that a program has opened, from the task that fetches it to the task
+/// that passes it to the program.
 package final class FetchedBody: Carrier {
-    /// The ends of that task and of the other.
+    /// The ends of the fetching task and of the other.
     private let source, end: TCPSocket
     private var failure: FetchError?
 
@@ -27,7 +27,7 @@ package final class FetchedBody: Carrier {
         }
     }
 
-    /// Returns when all of it is on its way.
+    /// Returns when all bytes are sent.
     ///
     /// - Throws: `interrupted` when the task is cancelled.
     package func put(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
@@ -40,7 +40,7 @@ package final class FetchedBody: Carrier {
         }
     }
 
-    /// Nothing more comes.
+    /// Ends the body, with an error or complete.
     package func finish(_ error: FetchError?) {
         failure = error
         source.endSending()

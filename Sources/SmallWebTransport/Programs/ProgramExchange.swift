@@ -2,18 +2,18 @@
 internal import Glibc
 package import SmallWebCore
 
-/// Runs programs: connects their descriptors to a server, and hands out what they say.
+/// Runs programs: connects their descriptors to a server, and hands out their output.
 ///
-/// One task does all of it in turns: what the server sends goes to the program, what the program
-/// writes goes to the server, and its events come before its body.
+/// One task does all of it in turns: the server's bytes go to the program, the program's bytes go
+/// to the server, and its events come before its body.
 package struct ProgramExchange: ProgramRunner {
     private let loop: EventLoop
     private let deadline: Instant
     private let network: ProgramNetwork
 
     /// - Parameters:
-    ///   - deadline: End of the whole fetch.
-    ///   - network: What its connections are made of.
+    ///   - deadline: Deadline of the whole fetch.
+    ///   - network: Opens the program's connections.
     package init(on loop: EventLoop, by deadline: Instant, network: ProgramNetwork) {
         self.loop = loop
         self.deadline = deadline
@@ -38,7 +38,7 @@ package struct ProgramExchange: ProgramRunner {
         _ program: ProgramRequest, _ isAnswered: () -> Bool,
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
-        // Its end is an error of the write, like that of a server; see ``ProgramPipe``.
+        // A closed pipe shall be an error of the write, as with sockets; see ``ProgramPipe``.
         signal(SIGPIPE, SIG_IGN)
         let turns = try ProgramTurns(program, on: loop)
         defer { turns.end() }
@@ -52,7 +52,7 @@ package struct ProgramExchange: ProgramRunner {
             var hasMoved = try await turns.handOut(onOutput)
             if turns.isEnough { return try await turns.stop(onOutput) }
             if try turns.readRequests() {
-                // What it said before it wrote that counts before it.
+                // Events that it wrote before these requests come first.
                 if try await turns.handOutEvents(onOutput) { hasMoved = true }
                 if turns.isEnough { return try await turns.stop(onOutput) }
             }
@@ -68,7 +68,7 @@ package struct ProgramExchange: ProgramRunner {
             for (number, link) in turns.links.enumerated() {
                 if let sent = try link.moveToServer() {
                     hasSent = true
-                    // Datagrams can always be sent, also to a server that is not there.
+                    // Datagrams can always be sent, even without a server.
                     if !link.keepsDatagrams { hasMoved = true }
                     try await network.onSent(number, sent)
                 }
@@ -79,7 +79,7 @@ package struct ProgramExchange: ProgramRunner {
             }
             try turns.moveAnswers()
             if try turns.moveUpload() { hasMoved = true }
-            // Of a program that has ended, what is still to be sent is waited for, nothing else.
+            // After the program's end, only unsent data keeps the exchange going.
             if turns.ended == nil ? hasMoved : hasSent { silence = silenceEnd(program) }
             if hasMoved || hasSent { continue }
             if try turns.reap() {
@@ -95,12 +95,12 @@ package struct ProgramExchange: ProgramRunner {
             let patience = min(deadline, silence)
             let moment = isAnswered() ? patience : min(patience, turns.dialMoment)
             if await turns.wait(by: moment) == .cancelled { throw .cancelled }
-            // A turn may be over before anything has moved.
+            // A turn may end before any bytes have moved.
             if Instant.now >= patience { throw .silence(.body) }
         }
     }
 
-    /// Does what the program has asked for, and tells it what came of that.
+    /// Carries out a command of the program, and reports its result.
     private func perform(
         _ command: ProgramCommand, _ program: ProgramRequest, _ turns: ProgramTurns
     ) async throws(FetchError) {
@@ -145,7 +145,7 @@ package struct ProgramExchange: ProgramRunner {
         }
     }
 
-    /// - Throws: `error`, where the program does not want to know, or it is not about a server.
+    /// - Throws: `error`, if the program takes no answers, or if it is not about a server.
     private func refuse(
         _ link: ProgramLink, _ number: Int, _ error: FetchError, _ turns: ProgramTurns,
         _ fetched: ProgramNetwork.Fetched? = nil
@@ -156,7 +156,7 @@ package struct ProgramExchange: ProgramRunner {
         try turns.answer(number, .refused(error, fetched))
     }
 
-    /// Whether nothing has come that has not been read.
+    /// True if there is no unread data.
     ///
     /// - Throws: `tls` when the server has closed the connection.
     private func isSilent(_ channel: any Carrier) throws(FetchError) -> Bool {

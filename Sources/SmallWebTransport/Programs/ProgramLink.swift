@@ -1,36 +1,36 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// One connection of a program: the two pipes that it has of it, and what carries the bytes.
+/// One connection of a program: its two pipes to the program, and the carrier of its bytes.
 final class ProgramLink {
-    /// What the program reads, and what it writes.
+    /// The pipe that the program reads, and the one that it writes.
     let input, output: ProgramPipe
     let kind: ProgramConnection
-    /// Whether it is not the first.
+    /// False for the connection of the URL, the first.
     let isFurther: Bool
     var keepsDatagrams: Bool { kind == .udp }
-    /// `nil` before it is open, and where it could not be opened.
+    /// `nil` before it is open, and if it could not be opened.
     var channel: (any Carrier)?
-    /// Whether the program has asked for it.
+    /// True if the program has asked to open it.
     var isAsked = false
     var isSecure = false
-    /// Whether it brings the body of a URL: what the program writes goes nowhere.
+    /// True if it carries the body of a URL: bytes that the program writes are dropped.
     var isFetched = false
-    /// Whether that of the URL was there before it.
+    /// True if the connection of the URL was open before it.
     var hasControl = false
-    /// Whether there is a server that takes what the program writes.
+    /// True if a server accepts bytes from the program.
     var takesRequests: Bool { channel != nil && !isFetched && !isRefused }
     private(set) var serverEnding: ByteStream.Ending?
 
-    /// Bytes on their way, if there are any. A datagram goes as it came, and may be empty.
+    /// Pending bytes. A datagram is one piece, and may be empty.
     private(set) var toServer: [UInt8]?
     private var toProgram: [UInt8]?
     private var isServerTold = false
-    /// Whether the server takes no more.
+    /// True if the server accepts no more bytes.
     private var isRefused = false
-    /// Why the server did not take all, until it has been heard after that.
+    /// The error of an incomplete send, until bytes from the server have come after it.
     private var sendFailure: FetchError?
-    /// Whether a paced channel was not asked, since the program had not read all.
+    /// True if a paced channel was not read because the program had not read all.
     private(set) var isHeldBack = false
 
     init(
@@ -40,19 +40,19 @@ final class ProgramLink {
         self.isFurther = isFurther
     }
 
-    /// Whether all that came from the server has been read by the program.
+    /// True if the program has read all bytes that came from the server.
     var isDrained: Bool { toProgram == nil && !input.hasUnread }
 
-    /// Whether its server has got all that a program has written that has ended.
+    /// True if the server has got all bytes of a program that has ended.
     var isAllSent: Bool { channel == nil ? toServer == nil : isServerTold }
 
-    /// It could not be opened: the program reads an end, and writes to nowhere.
+    /// Marks it as failed: the program reads an end of file, and its bytes are dropped.
     func refuse() { input.close() }
 
-    /// Takes what the program writes for its server.
+    /// Reads the program's bytes for its server.
     ///
-    /// - Parameter isKept: Whether there is a server that it goes to, now or later.
-    /// - Returns: Whether there was anything.
+    /// - Parameter isKept: False if there will never be a server for them, so they are dropped.
+    /// - Returns: True if there were any.
     func readRequest(
         _ piece: inout [UInt8], isKept: Bool
     ) throws(FetchError) -> Bool {
@@ -65,7 +65,7 @@ final class ProgramLink {
         return false
     }
 
-    /// - Returns: What has gone out; `nil` for nothing.
+    /// - Returns: The bytes that were sent; `nil` for none.
     func moveToServer() throws(FetchError) -> [UInt8]? {
         guard let channel else { return nil }
         var sent: [UInt8]?
@@ -89,8 +89,9 @@ final class ProgramLink {
         return sent
     }
 
-    /// A server that takes no more may have said why, and as FTP's does in an upload, on the
-    /// connection of the URL. Beside that, a datagram that did not arrive is one that was lost.
+    /// Ignores errors of sending that the program can live with. A server that accepts no more may
+    /// have sent the reason; an FTP server does so during an upload, on the connection of the URL.
+    /// With that connection open, a datagram that could not be delivered counts as lost.
     ///
     /// - Throws: `error`, in every other case.
     private func passOver(_ error: FetchError) throws(FetchError) {
@@ -107,7 +108,7 @@ final class ProgramLink {
         }
     }
 
-    /// - Returns: How many bytes came from the server; `nil` when nothing came.
+    /// - Returns: Number of bytes from the server; `nil` for none.
     func moveToProgram(_ piece: inout [UInt8]) throws(FetchError) -> Int? {
         guard let channel else { return nil }
         var received: Int?
@@ -122,30 +123,30 @@ final class ProgramLink {
                     throw error.outcome == .receive ? sendFailure ?? error : error
                 }
                 try passOver(error)
-                // Nothing has come, and more may be there.
+                // The error took the place of a datagram; more may be waiting.
                 received = 0
             case .success(.bytes(let count)):
                 (received, sendFailure) = (count, nil)
                 toProgram = Array(piece[..<count])
             case .success(.wouldBlock): break
-            // Without close_notify, TLS may have been cut off by anybody.
+            // Without close_notify, an attacker may have truncated the TLS stream.
             case .success(.ended(let how)):
                 if let sendFailure { throw sendFailure }
                 serverEnding = isSecure && how == .endOfFile ? .reset : how
             }
         }
         try Self.move(&toProgram, to: input)
-        // To a program that receives datagrams, an end would be empty ones without end.
+        // With datagrams, the program would read an end as an unlimited number of empty ones.
         if toProgram == nil && serverEnding != nil && !keepsDatagrams { input.close() }
         return received
     }
 
-    /// What is still to go; `nil` when nothing is, not even an empty datagram.
+    /// The unsent rest; `nil` for none, also after an empty datagram.
     private static func rest(of bytes: [UInt8], after count: Int) -> [UInt8]? {
         count < bytes.count ? Array(bytes[count...]) : nil
     }
 
-    /// - Returns: Whether the program still reads.
+    /// - Returns: False if the program has closed the pipe.
     @discardableResult
     static func move(
         _ buffer: inout [UInt8]?, to pipe: ProgramPipe
@@ -162,9 +163,9 @@ final class ProgramLink {
         return true
     }
 
-    /// What there is to wait for; `nil` in it at the end of a turn.
+    /// Descriptors to poll; an element is `nil` at the end of a turn.
     ///
-    /// - Parameter readsRequests: Whether what the program writes is taken.
+    /// - Parameter readsRequests: True if the program's bytes are read.
     func interests(readsRequests: Bool) -> [[Interest]?] {
         var all: [[Interest]?] = []
         if toServer == nil && (isServerTold || !output.hasEnded || channel == nil) {
@@ -180,7 +181,7 @@ final class ProgramLink {
         return all
     }
 
-    /// When something may come without any descriptor saying so.
+    /// Time at which data can be read although no descriptor becomes ready.
     var readableAt: Instant {
         guard toProgram == nil, let channel else { return .never }
         return channel.readableAt

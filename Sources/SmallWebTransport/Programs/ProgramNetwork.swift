@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// What the connections of a program are made of.
+/// Opens the connections of a program.
 package struct ProgramNetwork {
-    /// A connection that is open.
     package struct Opened {
         package let carrier: any Carrier
-        /// An IP address; `nil` where a proxy looks it up.
+        /// An IP address; `nil` if a proxy resolves the name.
         package let address: String?
 
         package init(_ carrier: any Carrier, address: String?) {
@@ -14,12 +13,12 @@ package struct ProgramNetwork {
         }
     }
 
-    /// What came of a URL that was fetched.
+    /// The reply to a URL that the program asked for.
     package struct Fetched {
-        /// What it came from in the end.
+        /// The final URL, after redirects.
         package let uri: URI
         package let head: Head
-        /// What carries the body; without it, why there is none that can be used.
+        /// The carrier of the body, or the reason for which there is no usable body.
         package let body: Result<any Carrier, FetchError>
 
         package init(_ uri: URI, _ head: Head, _ body: Result<any Carrier, FetchError>) {
@@ -29,21 +28,20 @@ package struct ProgramNetwork {
 
     /// Connects to the server of the URL.
     let connect: (ProgramRequest) async throws(FetchError) -> any Carrier
-    /// Makes the connection with this number, to what the program asks for.
+    /// Opens the connection with this number for the program.
     package var open:
         (ProgramRequest, Int, ProgramConnection, Endpoint) async throws(FetchError) -> Opened
-    /// Fetches a URL that the program asks for, as far as its head.
+    /// Fetches a URL for the program, up to the head of the reply.
     package var fetch: (ProgramRequest, _ url: String) async throws(FetchError) -> Fetched
-    /// Ends what it has begun.
+    /// Ends running fetches.
     package var finish: () async -> Void = {}
     /// Begins TLS on the connection with this number.
     package var secure: (ProgramRequest, Int, any Carrier) async throws(FetchError) -> Opened
-    /// Called with what has gone out over the connection with this number.
+    /// Called with bytes that were sent over the connection with this number.
     package var onSent: (Int, _ bytes: [UInt8]) async throws(FetchError) -> Void = { _, _ in }
-    /// Called with how much has come in.
     package var onReceived: (_ count: Int) -> Void = { _ in }
 
-    /// Without connections after the first, and without TLS on that.
+    /// Supports only the first connection, without STARTTLS.
     package init(
         connect: @escaping (ProgramRequest) async throws(FetchError) -> any Carrier
     ) {

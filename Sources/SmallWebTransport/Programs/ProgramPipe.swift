@@ -3,17 +3,17 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// Our end of what connects us to a program: a pipe, or a socket that keeps datagrams apart.
+/// Our end of a pipe to a program, or of a socket that keeps datagrams apart.
 ///
 /// Writing to a pipe whose reader is gone raises SIGPIPE: ``ProgramExchange`` ignores it.
 final class ProgramPipe {
     private let number: Int32
     private var isClosed = false
-    /// Whether the program has closed its end.
+    /// True if the program has closed its end.
     private(set) var hasEnded = false
     private let isReader: Bool
     private let keepsDatagrams: Bool
-    /// Bytes of one turn; see ``TCPSocket``.
+    /// Bytes of one turn, limited as in ``TCPSocket``.
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
 
@@ -34,14 +34,15 @@ final class ProgramPipe {
 
     deinit { close() }
 
-    /// The other end sees the end.
+    /// Makes the other end see an end of file.
     func close() {
         guard !isClosed else { return }
         isClosed = true
         Glibc.close(number)
     }
 
-    /// What the program writes, for us to read, or what it reads; and the program's end of it.
+    /// - Parameter isReader: True if the program writes and we read.
+    /// - Returns: Our end, and the descriptor of the program's end, owned by the caller.
     static func make(
         isReader: Bool, keepsDatagrams: Bool = false, on loop: EventLoop
     ) throws(SystemError) -> (ours: ProgramPipe, theirs: Int32) {
@@ -62,8 +63,8 @@ final class ProgramPipe {
         }
     }
 
-    /// - Parameter piece: Memory for what is read.
-    /// - Returns: What is there; `nil` for nothing, now or for good.
+    /// - Parameter piece: Buffer for the bytes.
+    /// - Returns: The bytes read; `nil` for none, now or at the end.
     func read(_ piece: inout [UInt8]) throws(FetchError) -> ArraySlice<UInt8>? {
         guard !hasEnded else { return nil }
         let read = piece.withUnsafeMutableBytes { buffer in
@@ -91,14 +92,14 @@ final class ProgramPipe {
             return count > 0 ? .bytes(count) : .ended(.endOfFile)
         } catch {
             if error.number == EAGAIN { return .wouldBlock(.readable) }
-            // A socket whose other end was closed with something unread in it.
+            // A socket whose other end was closed with unread data in it.
             if error.number == ECONNRESET { return .ended(.endOfFile) }
             throw failure(error)
         }
     }
 
-    /// An empty datagram is told from the end by its sender's credentials, which come with each.
-    /// There is room for them alone, so that the system closes descriptors which are passed along.
+    /// An empty datagram differs from the end by its sender's credentials, which come with each
+    /// one. There is room for nothing else, so the system closes descriptors that are passed along.
     private func receiveDatagram(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> TransportRead {
@@ -122,7 +123,7 @@ final class ProgramPipe {
         return isDatagram ? .bytes(count) : .ended(.endOfFile)
     }
 
-    /// - Returns: `nil` when the program reads no more.
+    /// - Returns: `nil` when the program has closed its end.
     func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite? {
         if isClosed { return nil }
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
@@ -141,7 +142,7 @@ final class ProgramPipe {
         }
     }
 
-    /// Whether the program has yet to read something of what was written.
+    /// True if the program has not read all that was written.
     var hasUnread: Bool {
         guard !isClosed else { return false }
         var count: Int32 = 0
@@ -149,7 +150,7 @@ final class ProgramPipe {
         return ioctl(number, question, &count) == 0 && count > 0
     }
 
-    /// What there is to wait for; `nil` at the end of a turn; this begins the next one.
+    /// Descriptors to poll. `nil` ends the current turn; the next call starts a new one.
     func interests() -> [Interest]? {
         defer { turnBytes = 0 }
         if isClosed { return [] }

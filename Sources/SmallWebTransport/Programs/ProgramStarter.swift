@@ -3,15 +3,15 @@ internal import CSmallWebProgram
 @preconcurrency internal import Glibc
 internal import SmallWebCore
 
-/// A process from which the second program of a plugin and those after it are started; see
-/// `swprogram_open_starter`. It ends with this object, and with the thread that it belongs to.
+/// A process that starts the second and later programs of a plugin; see `swprogram_open_starter`.
+/// It ends with this object, and with the thread that it belongs to.
 final class ProgramStarter: Sendable {
-    /// What its programs have in common.
+    /// Settings that its programs have in common.
     struct Plan: Hashable, Sendable {
         let folder: String
         let places: [String]
         let reads: [String]
-        /// Device and number of what is at these paths: a starter shows what was there before.
+        /// Device and inode of these paths, since a starter keeps showing the old files.
         private let identities: [[UInt]]
 
         init(folder: String, places: [String], reads: [String]) {
@@ -24,7 +24,7 @@ final class ProgramStarter: Sendable {
     }
 
     private let process: swprogram_starter
-    /// What a program's TMPDIR says. There is nothing at that path outside.
+    /// TMPDIR of the programs. The path does not exist outside of their file systems.
     let temporaryPath: String
 
     var descriptor: Int32 { process.descriptor }
@@ -33,7 +33,7 @@ final class ProgramStarter: Sendable {
         guard let directory = try? TemporaryDirectory() else { return nil }
         defer { directory.remove() }
         temporaryPath = directory.path
-        // In what is shown of the disk, it would be gone.
+        // A path within the visible part of the disk would be missing there.
         guard !(plan.places + plan.reads).contains(where: { isBelow(directory.path, $0) }),
             let process = open(directory)
         else { return nil }
@@ -42,18 +42,18 @@ final class ProgramStarter: Sendable {
 
     deinit { withUnsafePointer(to: process) { swprogram_close_starter($0) } }
 
-    // MARK: Those of this process
+    // MARK: Starters of this process
 
-    /// A plugin of which a thread has started programs.
+    /// A plugin that a thread has started programs of.
     private struct Entry: Sendable {
         let plan: Plan
         let thread: pthread_t
-        /// `nil` after the first program, and where there cannot be one.
+        /// `nil` after the first program, and if it could not be made.
         var starter: ProgramStarter?
         var isRefused = false
     }
 
-    /// The latest first.
+    /// Most recently used first.
     private static let entries = Locked<[Entry]>([])
     private static let countMax = 8
     private static let endsAtExit: Void = { _ = atexit { ProgramStarter.endAll() } }()
@@ -61,11 +61,11 @@ final class ProgramStarter: Sendable {
     /// The starter of a plan; `nil` for its first program in this thread, which a starter would
     /// only delay.
     ///
-    /// - Parameter open: Makes the process, with an empty directory.
+    /// - Parameter open: Makes the process; gets an empty directory.
     static func next(
         of plan: Plan, open: (TemporaryDirectory) -> swprogram_starter?
     ) -> ProgramStarter? {
-        // No other thread changes what is this one's.
+        // Other threads do not change this thread's entries.
         guard var entry = remove(plan) else {
             insert(Entry(plan: plan, thread: pthread_self()))
             return nil
@@ -79,11 +79,11 @@ final class ProgramStarter: Sendable {
         return entry.starter
     }
 
-    /// Drops the starter of a plan, which was killed.
+    /// Drops the starter of a plan, after it was killed.
     static func forget(_ plan: Plan) { _ = remove(plan) }
 
     private static func insert(_ entry: Entry) {
-        // The least used one ends here, not under the lock.
+        // The least recently used one ends here, not under the lock.
         let last = entries.withLock { all in
             all.insert(entry, at: 0)
             return all.count > countMax ? all.popLast() : nil

@@ -2,34 +2,33 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// The state of one run, and its steps, of which none waits.
+/// The state of one run, and its steps. No step blocks.
 final class ProgramTurns {
     private let process: ContainedProcess
-    /// Why the program has ended, with all that it had started; `nil` while it has not.
+    /// Reason for the end of the program and its children; `nil` while it runs.
     private(set) var ended: ProgramEnding.Reason?
-    /// How servers had ended by then.
+    /// The servers' ending at that time.
     private var serverEnding: ByteStream.Ending?
     private let loop: EventLoop
     private let program: ProgramRequest
-    /// Its connections, the first of which is that of the URL.
+    /// The first is the connection of the URL.
     let links: [ProgramLink]
     private let errors: ProgramPipe
     private let events: ProgramPipe
     private let body: ProgramPipe
     private var upload: ProgramPipe?
     private let answers: ProgramPipe?
-    /// Answers that are still to go.
     private var toAnswers: [UInt8]?
     private var toUpload: [UInt8]?
     private var commands: [ProgramCommand] = []
-    /// Whether nothing more is wanted of the program.
+    /// True once the output so far suffices.
     private(set) var isEnough = false
     private var piece = [UInt8](repeating: 0, count: 65_536)
     private let began = Instant.now
 
-    /// How long a program may think before its server is dialled all the same.
+    /// Delay after which the server is dialled although the program has written nothing.
     private static let patienceSeconds = 0.05
-    /// How often a paced channel's pipe is looked at.
+    /// Interval for checking the pipe of a paced channel.
     private static let paceSeconds = 0.001
 
     init(_ program: ProgramRequest, on loop: EventLoop) throws(FetchError) {
@@ -89,10 +88,10 @@ final class ProgramTurns {
         }
     }
 
-    /// What the program says. A head that it wrote before the body comes before it: the events are
-    /// read once more when a piece of the body is there.
+    /// Hands out the program's output. A head that it wrote before the body comes before it: the
+    /// events are read once more after a piece of the body.
     ///
-    /// - Returns: Whether there was anything.
+    /// - Returns: False if there was no output.
     func handOut(
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> Bool {
@@ -110,7 +109,7 @@ final class ProgramTurns {
         return hasMoved
     }
 
-    /// - Returns: Whether there were any.
+    /// - Returns: False if there were no events.
     func handOutEvents(
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> Bool {
@@ -132,8 +131,7 @@ final class ProgramTurns {
         return commands
     }
 
-    /// Hands out the body that the program had written before it was enough, as far as one turn
-    /// goes.
+    /// Hands out the body that the program had written by then, at most one turn's bytes.
     func stop(
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
@@ -141,19 +139,19 @@ final class ProgramTurns {
         return ending(.stopped)
     }
 
-    /// A new turn: pipes give more bytes again.
+    /// Starts a new turn: pipes can be read again.
     func begin() {
         for pipe in [errors, events, body] { _ = pipe.interests() }
     }
 
-    /// When a server is dialled that the program has not asked for; never once there is one, or the
+    /// Time at which the server is dialled without a request; never once it is connected, or the
     /// program has ended.
     var dialMoment: Instant {
         ended == nil && links[0].channel == nil && program.transport != .none
             ? Instant(nanoseconds: began.nanoseconds + UInt64(Self.patienceSeconds * 1e9)) : .never
     }
 
-    /// Whether now is the time to dial: the program has written, or has nothing to say first.
+    /// True if it is time to dial: the program has written, or has been silent for long enough.
     func wantsServer(isAnswered: Bool) throws(FetchError) -> Bool {
         guard links[0].channel == nil, program.transport != .none else { return false }
         if links[0].toServer != nil { return true }
@@ -161,31 +159,32 @@ final class ProgramTurns {
         return try process.reap() == nil
     }
 
-    /// What the program writes for its servers; without one, to nowhere.
+    /// Reads the program's bytes for its servers; without a server they are dropped.
     ///
-    /// - Returns: Whether there was anything.
+    /// - Returns: False if there were none.
     func readRequests() throws(FetchError) -> Bool {
         var hasRead = false
         for (number, link) in links.enumerated() {
             let isKept =
                 number == 0
                 ? program.transport != .none : link.takesRequests
-            // Before it is open, what is written waits.
+            // Bytes for a connection that is not open yet stay in the pipe.
             guard number == 0 || link.isAsked else { continue }
             if try link.readRequest(&piece, isKept: isKept) { hasRead = true }
         }
         return hasRead
     }
 
-    /// - Returns: How many bytes came from the server; `nil` when nothing came.
+    /// - Returns: Number of bytes from the server; `nil` for none.
     func moveToProgram(_ link: ProgramLink) throws(FetchError) -> Int? {
         try link.moveToProgram(&piece)
     }
 
     // MARK: The end
 
-    /// - Returns: Whether the program has ended since the last time. What it has left running is
-    ///   ended, too, and holds nothing open.
+    /// Checks for the end of the program, and ends its remaining processes, so that pipes close.
+    ///
+    /// - Returns: True if it has ended since the last call.
     func reap() throws(FetchError) -> Bool {
         guard ended == nil, let reason = try process.reap() else { return false }
         process.end()
@@ -194,13 +193,13 @@ final class ProgramTurns {
         return true
     }
 
-    /// Ends the program, if it has not ended.
     func end() { process.end() }
 
-    /// Whether all servers have got what a program has written that has ended.
+    /// True if all servers have got all bytes of a program that has ended.
     var isAllSent: Bool { links.allSatisfy(\.isAllSent) }
 
-    /// How a server ends that has lost the program says nothing about what that has read.
+    /// The way in which a server ends after the program does not count: the program has not seen
+    /// it.
     func ending(_ reason: ProgramEnding.Reason) -> ProgramEnding {
         ProgramEnding(reason, server: ended == nil ? seenEnding : serverEnding)
     }
@@ -211,8 +210,7 @@ final class ProgramTurns {
 
     // MARK: Commands
 
-    /// - Throws: `plugin` for a number that is not there or was asked for already, and for another
-    ///   kind.
+    /// - Throws: `plugin` for an unknown number, one that was asked for already, and another kind.
     func link(
         _ number: Int, toOpenAs kind: ProgramConnection
     ) throws(FetchError) -> ProgramLink {
@@ -230,7 +228,7 @@ final class ProgramTurns {
         return link
     }
 
-    /// - Throws: `plugin` for a connection that is not open, has TLS, or has no bytes in order.
+    /// - Throws: `plugin` for a connection that is not open, has TLS, or is of datagrams.
     func linkToSecure(_ number: Int) throws(FetchError) -> (ProgramLink, any Carrier) {
         guard links.indices.contains(number), let channel = links[number].channel,
             !links[number].isFetched
@@ -251,15 +249,14 @@ final class ProgramTurns {
 
     var wantsAnswers: Bool { answers != nil }
 
-    /// What came of a command.
     enum Answer {
-        /// At an IP address; `nil` where a proxy has looked it up.
+        /// The IP address; `nil` if a proxy has resolved the name.
         case opened(String?)
         case fetched(ProgramNetwork.Fetched)
         case refused(FetchError, ProgramNetwork.Fetched?)
     }
 
-    /// Says what came of a command to a program that wants to know.
+    /// Reports the result of a command, if the program takes answers.
     func answer(_ number: Int, _ answer: Answer) throws(FetchError) {
         guard answers != nil else { return }
         toAnswers =
@@ -288,7 +285,7 @@ final class ProgramTurns {
         try ProgramLink.move(&toAnswers, to: answers)
     }
 
-    /// - Returns: Whether anything of the upload was read, or taken by the program.
+    /// - Returns: True if any bytes of the upload were read, or accepted by the program.
     func moveUpload() throws(FetchError) -> Bool {
         guard let pipe = upload, let next = program.upload?.next else { return false }
         var hasMoved = false
@@ -303,7 +300,7 @@ final class ProgramTurns {
         }
         let before = toUpload?.count ?? 0
         guard try ProgramLink.move(&toUpload, to: pipe) else {
-            // The rest of a file need not be read for a program that does not want it.
+            // The rest of a file need not be read for a program that has closed the pipe.
             endUpload()
             return false
         }
@@ -315,7 +312,7 @@ final class ProgramTurns {
         upload = nil
     }
 
-    /// Suspends until a step may do something again.
+    /// Suspends until a step may make progress.
     func wait(by moment: Instant) async -> WaitResult {
         var all: [[Interest]?] = []
         if ended == nil {
@@ -327,7 +324,7 @@ final class ProgramTurns {
         }
         if toAnswers != nil, let answers { all.append(answers.interests()) }
         if toUpload != nil, let upload { all.append(upload.interests()) }
-        // The end of a turn is not an edge to wait for, and neither is what the program reads.
+        // No edge follows the end of a turn, nor the program's reading: only yield.
         let isTurnOver = all.contains { $0 == nil }
         var moment =
             links.contains(where: \.isHeldBack)
@@ -340,7 +337,7 @@ final class ProgramTurns {
 }
 
 extension JSONWriter {
-    /// The members of a head are those of the event.
+    /// The members of `head` are the same as in the event.
     fileprivate mutating func members(of fetched: ProgramNetwork.Fetched) {
         member("url", fetched.uri.display)
         member("head", object: fetched.head) { writer, head in

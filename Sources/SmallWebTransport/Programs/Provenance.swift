@@ -2,23 +2,23 @@
 internal import Glibc
 package import SmallWebCore
 
-/// Judges what is executed: whatever others can write, they can make run.
+/// Checks executables: a file that other users can write may not be run.
 ///
-/// Each file, each directory on the way to it and each link must belong to root or the user, and
-/// only its owner may write it. A directory with the sticky bit, as `/tmp`, may be on the way:
-/// others cannot replace what is in it.
+/// Each file, each directory on its path and each link must belong to root or the user, and only
+/// its owner may write it. A directory with the sticky bit, such as `/tmp`, may be on the path:
+/// others cannot replace files in it.
 package struct Provenance {
-    /// Files without links that were judged, with what they are.
+    /// Modes of the paths that were checked, without links.
     private var judged: [String: mode_t] = [:]
     private var entries = 0
-    /// The program, what runs it, and so on: where they are, and the links that lead there.
+    /// Paths of the program, its interpreter and so on, and of links that lead to them.
     private var executables: [String] = []
-    /// Of the path that was followed last, each in a directory without links.
+    /// Links on the last path that was followed, each in a directory without links.
     private var links: [String] = []
 
-    /// Most files and directories of a plugin's folder.
+    /// Limit of files and directories in a plugin's folder.
     private static let entriesMax = 10_000
-    /// As the kernel has it, of a path and of first lines that lead to each other.
+    /// The kernel's limits, for links in a path, and for interpreters that need interpreters.
     private static let linksMax = 40
     private static let interpretersMax = 5
 
@@ -34,14 +34,14 @@ package struct Provenance {
 
     private static let known = Locked<[Plugin: [String]]>([:])
 
-    /// Judges a plugin's folder, all that is in it, its program and what its program is run by.
+    /// Checks a plugin's folder with all files in it, its program, and the program's interpreters.
     ///
-    /// Once in this process: what passes can be changed by root and by the user alone, and what
-    /// these change meanwhile is their own affair.
+    /// Once in this process: only root and the user can change files that have passed, and these
+    /// are free to do so.
     ///
-    /// - Returns: Paths of what is executed: the program, its interpreter, and so on, and of the
-    ///   links that lead there.
-    /// - Throws: `plugin`, naming what is wrong and the command that corrects it.
+    /// - Returns: Paths of the executables (the program, its interpreter, and so on), and of links
+    ///   that lead to them.
+    /// - Throws: `plugin`, naming the problem and the command that corrects it.
     @discardableResult
     package static func check(folder: String, words: [String]) throws(FetchError) -> [String] {
         let path = getenv("PATH").map { String(systemName: $0) }
@@ -71,7 +71,7 @@ package struct Provenance {
         try judge(command: words, in: folder, search)
     }
 
-    /// Everything in a folder, at any depth: a program may load what is beside it.
+    /// Checks all files in a folder, at any depth: a program may load its neighbours.
     private mutating func judgeTree(_ folder: String) throws(FetchError) {
         var (pending, seen) = ([folder], Set<String>())
         while let directory = pending.popLast() {
@@ -103,7 +103,7 @@ package struct Provenance {
 
     // MARK: Programs
 
-    /// Judges the program that a command runs, and what that is run by.
+    /// Checks the program that a command runs, and its interpreters.
     private mutating func judge(
         command words: [String], in folder: String, _ search: [String], depth: Int = 0
     ) throws(FetchError) {
@@ -130,8 +130,8 @@ package struct Provenance {
         }
     }
 
-    /// Where a program is, as the runner and `env` find it. Others must not be able to put one of
-    /// its name before it.
+    /// The path of a program, found as the runner and `env` find it. Others must not be able to put
+    /// another program of its name before it.
     private mutating func find(
         _ name: String, in folder: String, _ search: [String]
     ) throws(FetchError) -> String? {
@@ -153,12 +153,12 @@ package struct Provenance {
         return nil
     }
 
-    /// The interpreter of a script and its argument; `nil` for what has none.
+    /// The interpreter of a script and its argument; `nil` for other files.
     private static func firstLine(of path: String) -> [String]? {
         let number = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard number >= 0 else { return nil }
         let descriptor = Descriptor(owning: number)
-        // The kernel reads no more.
+        // The kernel reads no more than this.
         var bytes = [UInt8](repeating: 0, count: 256)
         guard let count = try? systemCall({ read(descriptor.borrowed, &bytes, bytes.count) }),
             bytes[..<count].starts(with: "#!".utf8)
@@ -172,10 +172,11 @@ package struct Provenance {
         return [isPath ? interpreter : "./" + interpreter] + rest
     }
 
-    /// The option of `env` for several words in a first line, which the kernel takes for one.
+    /// The option of `env` that splits its argument: the kernel passes the rest of a first line as
+    /// one.
     private static let splitting = "-" + "S"
 
-    /// What `env` runs; `nil` for other options than that, and for quotes.
+    /// The command that `env` runs; `nil` for other options, PATH and quotes.
     static func command(ofEnv arguments: ArraySlice<String>) -> [String]? {
         var words = Array(arguments)
         while let word = words.first {
@@ -197,10 +198,10 @@ package struct Provenance {
 
     // MARK: Paths
 
-    /// Judges a path, step by step through all links.
+    /// Checks a path, step by step through all links.
     ///
-    /// - Returns: Where it leads; `nil` when there is nothing.
-    /// - Throws: `plugin` for what others can write.
+    /// - Returns: The path without links; `nil` if it does not exist.
+    /// - Throws: `plugin` for a path that others can write.
     package mutating func follow(_ path: String) throws(FetchError) -> String? {
         var (here, rest) = ("", Self.components(path))
         links = []
@@ -228,7 +229,7 @@ package struct Provenance {
         return here.isEmpty ? "/" : here
     }
 
-    /// In the order in which they are taken from the end.
+    /// In reverse order, to be taken from the end.
     private static func components(_ path: String) -> [String] {
         path.split(separator: "/").reversed().map(String.init)
     }
@@ -239,9 +240,9 @@ package struct Provenance {
         return String(systemBytes: target[..<max(0, count)].map { UInt8(bitPattern: $0) })
     }
 
-    /// One file, without what is above it.
+    /// Checks one file, without the directories above it.
     ///
-    /// - Returns: Its mode; `nil` when it is not there.
+    /// - Returns: Its mode; `nil` if it does not exist.
     @discardableResult
     private mutating func judge(
         _ path: String, below directory: String = "/"
@@ -254,7 +255,7 @@ package struct Provenance {
             guard error.number == ENOENT || error.number == ENOTDIR else {
                 throw Self.failure(path, error)
             }
-            // Users who can create it decide what it is.
+            // Other users who can create it decide its contents.
             guard judged[directory].map({ $0 & 0o022 == 0 }) ?? true else {
                 throw Self.writable(directory)
             }
@@ -265,7 +266,7 @@ package struct Provenance {
         }
         let kind = facts.st_mode & S_IFMT
         let isSticky = kind == S_IFDIR && facts.st_mode & S_ISVTX != 0
-        // The bytes of a device do not depend on who may write to it.
+        // The bytes of a device do not depend on its writers.
         if kind != S_IFLNK && kind != S_IFCHR && !isSticky && facts.st_mode & 0o022 != 0 {
             throw Self.writable(path)
         }
@@ -273,8 +274,8 @@ package struct Provenance {
         return facts.st_mode
     }
 
-    /// Root, the user, and who owns `/`: where a user namespace does not know root, that stands for
-    /// it.
+    /// Root, the user, and the owner of `/`, which stands for root in a user namespace without
+    /// root.
     private static let owners: Set<uid_t> = {
         var facts = stat()
         return stat("/", &facts) == 0 ? [0, getuid(), facts.st_uid] : [0, getuid()]

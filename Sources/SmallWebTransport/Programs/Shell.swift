@@ -2,34 +2,34 @@
 @preconcurrency internal import Glibc
 package import SmallWebCore
 
-/// Command lines of the user's.
+/// Command lines of the user.
 package enum Shell {
-    /// Those of limits of files and of processor time (`ulimit -f`, `-t`): the command line ignores
-    /// them, and the programs that it starts have their default actions.
+    /// Signals of limits on file size and processor time (`ulimit -f`, `-t`): the command line
+    /// ignores them, and the programs that it starts get the default actions.
     package static let limitSignals = [SIGXFSZ, SIGXCPU]
 
-    /// Starts one with sh. No signal is blocked for it, and standard error is ours.
+    /// Starts a command with sh. Blocks no signals in it, and shares our standard error.
     ///
     /// - Parameters:
-    ///   - defaults: The signals that have their default actions for it, also those ignored here.
-    ///   - hasGroup: Whether it leads a process group of its own.
+    ///   - defaults: Signals to reset to their default actions, also if ignored here.
+    ///   - hasGroup: True to make it the leader of a new process group.
     /// - Returns: Its process id.
     package static func start(
         _ command: String, input: Int32, output: Int32, defaults: [Int32], hasGroup: Bool
     ) throws(SystemError) -> Int32 {
-        /// Of these functions, which return an error instead of setting `errno`.
+        /// The posix_spawn functions return an error instead of setting `errno`.
         func check(_ number: Int32) throws(SystemError) {
             if number != 0 { throw SystemError(number: number) }
         }
         var actions = posix_spawn_file_actions_t()
         try check(posix_spawn_file_actions_init(&actions))
-        // It frees memory.
+        // It only frees memory.
         defer { _ = posix_spawn_file_actions_destroy(&actions) }
         try check(posix_spawn_file_actions_adddup2(&actions, input, 0))
         try check(posix_spawn_file_actions_adddup2(&actions, output, 1))
         var attributes = posix_spawnattr_t()
         try check(posix_spawnattr_init(&attributes))
-        // It frees memory.
+        // It only frees memory.
         defer { _ = posix_spawnattr_destroy(&attributes) }
         var signals = sigset_t()
         sigemptyset(&signals)

@@ -6,7 +6,7 @@ internal import Synchronization
 /// An empty directory for one program, removed with all that is in it.
 ///
 /// It is locked while its owner lives: a later process that gets the lock knows that the owner was
-/// killed, and removes what it left behind.
+/// killed, and removes the directory.
 package final class TemporaryDirectory {
     package let path: String
     private let descriptor: Descriptor
@@ -14,16 +14,16 @@ package final class TemporaryDirectory {
 
     private static let prefix = "smallweb-plugin-"
     private static let hasSwept = Atomic(false)
-    /// Those that are in use, and their descriptors.
+    /// Descriptors of the directories in use, by path.
     private static let present = Locked<[String: Int32]>([:])
 
-    /// - Parameter parent: Absolute; by default one of this user's below what TMPDIR says.
+    /// - Parameter parent: Absolute; by default a directory of this user below TMPDIR.
     package init(in parent: String? = nil) throws(SystemError) {
         while true {
             let parent = if let parent { parent } else { try Self.makeParent() }
             var name = (parent + "/" + Self.prefix + "XXXXXX").systemName
             guard mkdtemp(&name) != nil else {
-                // The last one in it has just gone, and the parent with it.
+                // The last directory in the parent has just been removed, and the parent with it.
                 if errno == ENOENT && parent == Self.parent { continue }
                 throw SystemError(number: errno)
             }
@@ -35,7 +35,7 @@ package final class TemporaryDirectory {
                 continue
             }
             let descriptor = Descriptor(owning: number)
-            // Another process may have taken it for left behind, in the moment before the lock.
+            // Before the lock, another process may have taken it for an abandoned one.
             var facts = stat()
             if flock(number, LOCK_EX | LOCK_NB) != 0 || fstat(number, &facts) != 0
                 || facts.st_nlink == 0
@@ -51,7 +51,7 @@ package final class TemporaryDirectory {
 
     deinit { remove() }
 
-    /// Where they are made: alone, since others may have thousands of files beside it.
+    /// A directory for these directories alone: TMPDIR may hold thousands of files.
     static var parent: String { "\(top)/smallweb-plugins-\(geteuid())" }
 
     private static var top: String {
@@ -59,7 +59,7 @@ package final class TemporaryDirectory {
         return named.hasPrefix("/") ? named : "/tmp"
     }
 
-    /// - Returns: ``parent``, or where it is made when another user has taken its name.
+    /// - Returns: ``parent``, or ``top`` if another user has taken its name.
     private static func makeParent() throws(SystemError) -> String {
         let path = parent
         if mkdir(path.systemName, 0o700) != 0 && errno != EEXIST {
@@ -72,8 +72,8 @@ package final class TemporaryDirectory {
         return path
     }
 
-    /// Removes it, when no process uses it any more. The first time it also looks for those of
-    /// processes that were killed: here, because then no program waits for it.
+    /// Removes it, when no process uses it any more. The first call also sweeps the directories of
+    /// killed processes: at this time no program waits for that.
     package func remove() {
         guard !isRemoved else { return }
         isRemoved = true
@@ -87,7 +87,7 @@ package final class TemporaryDirectory {
         if parent == Self.parent { rmdir(parent.systemName) }
     }
 
-    /// Removes those of all programs, for a process that is about to end with them.
+    /// Removes all directories in use, for a process that is about to end with its programs.
     package static func removeAll() {
         for (path, number) in present.withLock({ $0 }) {
             empty(number)
@@ -96,7 +96,7 @@ package final class TemporaryDirectory {
         rmdir(parent.systemName)
     }
 
-    /// Removes what killed processes of this user left in `parent`.
+    /// Removes directories that killed processes of this user left in `parent`.
     static func sweep(_ parent: String) {
         let above = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard above >= 0 else { return }
@@ -114,10 +114,10 @@ package final class TemporaryDirectory {
         }
     }
 
-    /// Removes everything in a directory, however deep, without following a link. Directories below
-    /// are not descended into but moved up: their depth then needs neither stack nor descriptors.
+    /// Removes all contents of a directory, without following links. Subdirectories are not
+    /// descended into but moved up: their depth then needs neither stack nor descriptors.
     private static func empty(_ top: Int32) {
-        // A directory that cannot be changed is not removed, and stays to be seen.
+        // If the mode cannot be changed, the directory stays and is visible.
         _ = fchmod(top, 0o700)
         var moved = 0
         var isChanged = true
@@ -134,7 +134,7 @@ package final class TemporaryDirectory {
                         isChanged = true
                         continue
                     }
-                    // A directory is moved by its owner alone, who may have taken that right away.
+                    // Only its owner can move a directory, and needs the right to write it.
                     fchmodat(inner.borrowed, below, 0o700, 0)
                     var isTaken: Bool
                     repeat {
@@ -150,7 +150,7 @@ package final class TemporaryDirectory {
         }
     }
 
-    /// - Parameter name: Of a directory, not of a link to one.
+    /// - Parameter name: A directory, not a link to one.
     private static func descend(_ above: Int32, _ name: [CChar]) -> Descriptor? {
         let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC
         var number = openat(above, name, flags)
@@ -159,12 +159,12 @@ package final class TemporaryDirectory {
             number = openat(above, name, flags)
         }
         guard number >= 0 else { return nil }
-        // To read it is not enough. A directory that cannot be changed is not emptied.
+        // Reading is not enough. If the mode cannot be changed, the directory is not emptied.
         _ = fchmod(number, 0o700)
         return Descriptor(owning: number)
     }
 
-    /// Of all that is in a directory, each with its NUL.
+    /// Names of all entries of a directory, each with its NUL.
     static func names(in directory: Int32) -> [[CChar]] {
         let copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard copy >= 0, let stream = fdopendir(copy) else {

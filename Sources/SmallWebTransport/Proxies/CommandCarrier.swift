@@ -3,27 +3,27 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A command whose standard input and output are the connection, as with ssh's ProxyCommand. It is
-/// ended with this object.
+/// A command whose standard input and output are the connection, as with ssh's ProxyCommand. Kills
+/// the command in `deinit`.
 final class CommandCarrier: Carrier {
     private let socket: TCPSocket
     private let loop: EventLoop
     private let process: pid_t
-    /// Whether a signal reaches what the command has started, too.
+    /// True if the command has a process group, so that signals reach its children, too.
     private let hasGroup: Bool
-    /// Becomes readable when the process has ended; -1 where the kernel has none.
+    /// A pidfd, readable when the process has ended; -1 if the kernel has none.
     private let processEnd: Int32
-    /// As `waitpid` has it; `nil` while it runs.
+    /// As of `waitpid`; `nil` while it runs.
     private var status: Int32?
     private var hasReceived = false
     private var ending: ByteStream.Ending?
 
-    /// Not one of `waitpid`.
+    /// Not a status of `waitpid`.
     private static let unknown: Int32 = -1
-    /// How long it may take to end when it is told to.
+    /// Time to end after a signal.
     private static let endMilliseconds: Int32 = 200
 
-    /// Starts it.
+    /// Starts the command.
     ///
     /// - Throws: `proxy` when that fails.
     init(_ command: String, to endpoint: Endpoint, on loop: EventLoop) throws(FetchError) {
@@ -55,7 +55,7 @@ final class CommandCarrier: Carrier {
         if processEnd >= 0 { Glibc.close(processEnd) }
     }
 
-    /// With all that it has started, where that is possible.
+    /// Ends the command, and its process group if it has one.
     private func end() {
         guard !reaped() else { return }
         for signal in [SIGTERM, SIGKILL] {
@@ -65,7 +65,7 @@ final class CommandCarrier: Carrier {
         }
     }
 
-    /// `%h` and `%p` by host and port, quoted for the shell.
+    /// Replaces `%h` and `%p` by host and port, quoted for the shell.
     static func expanded(_ command: String, _ endpoint: Endpoint) throws(FetchError) -> String {
         var text = ""
         var rest = command[...]
@@ -87,7 +87,7 @@ final class CommandCarrier: Carrier {
         if let ending { return .ended(ending) }
         var read = try socket.receive(into: buffer)
         if case .wouldBlock = read, reaped() {
-            // Bytes that it wrote before it ended count; that others hold its output open does not.
+            // Its last bytes count. Other processes may still hold its output open.
             read = try socket.receive(into: buffer)
             if case .wouldBlock = read { read = .ended(.endOfFile) }
         }
@@ -107,13 +107,13 @@ final class CommandCarrier: Carrier {
                 guard try conclude() == .endOfFile else { throw error }
             }
         }
-        // A server that closes without a word would not have read it either.
+        // The same as with a server that closes silently and does not read.
         return .bytes(bytes.count)
     }
 
-    /// The command has closed its side, and is about to say with which status.
+    /// Waits for the exit status after the command has closed its output.
     ///
-    /// - Throws: `proxy` when it died before anything had come.
+    /// - Throws: `proxy` when it failed before any bytes had come.
     private func conclude() throws(FetchError) -> ByteStream.Ending {
         if !reaped() { awaitEnd() }
         if status == Self.unknown && !hasReceived {
@@ -135,16 +135,16 @@ final class CommandCarrier: Carrier {
         if status != nil { return true }
         var number: Int32 = 0
         let ended = waitpid(process, &number, WNOHANG)
-        // Where SIGCHLD is ignored, as some parents leave it, the system keeps no status.
+        // With SIGCHLD ignored, as some parents leave it, the system keeps no status.
         guard ended == process || ended < 0 && errno == ECHILD else { return false }
         status = ended == process ? number : Self.unknown
         return true
     }
 
-    /// Blocks for a moment at most: it is on its way.
+    /// Blocks for ``endMilliseconds`` at most, as the process is about to end.
     private func awaitEnd() {
         var event = pollfd(fd: processEnd, events: Int16(POLLIN), revents: 0)
-        // What follows asks whether it has ended.
+        // The next line checks for the end, whatever the result.
         _ = poll(&event, processEnd >= 0 ? 1 : 0, Self.endMilliseconds)
         _ = reaped()
     }

@@ -2,13 +2,13 @@
 internal import SmallWebCore
 
 extension Proxy.Credentials {
-    /// As a field of HTTP has them (RFC 7617).
+    /// Value of an HTTP field (RFC 7617).
     var basic: String { "Basic " + Base64.encode(Array("\(user):\(password)".utf8)) }
 
-    /// What a proxy says, with `***` for the password, alone or behind the user, in all forms that
-    /// ``SecretMask`` knows.
+    /// Replaces the password by `***`, alone or after the user, in all forms that ``SecretMask``
+    /// knows.
     ///
-    /// - Parameter masksUser: Whether the user alone is masked as well.
+    /// - Parameter masksUser: True to mask the user alone as well.
     func masked(_ text: [UInt8], masksUser: Bool = false) -> [UInt8] {
         var secrets = [Array(password.utf8)]
         if !password.isEmpty { secrets.append(Array("\(user):\(password)".utf8)) }
@@ -20,7 +20,7 @@ extension Proxy.Credentials {
         String(decoding: masked(Array(text.utf8), masksUser: true), as: UTF8.self)
     }
 
-    /// A line of a reply's header: what it means stays as it is.
+    /// Masks a line of a reply's header, but keeps the field's name, or the version and status.
     func masked(headerLine line: [UInt8]) -> [UInt8] {
         let isStatus = line.starts(with: "HTTP/".utf8)
         let parts = line.split(

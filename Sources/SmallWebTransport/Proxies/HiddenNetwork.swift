@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A network that only its own proxy can reach, by names that no name server must hear of (RFC 7686
+/// A network that only its own proxy can reach. Its names must not reach a name server (RFC 7686
 /// for .onion).
 package enum HiddenNetwork: String, Sendable {
     case tor = "onion"
@@ -14,7 +14,6 @@ package enum HiddenNetwork: String, Sendable {
         self.init(rawValue: name[dot...].dropFirst().lowercased())
     }
 
-    /// Why `host` cannot be looked up.
     func error(_ host: String) -> FetchError {
         FetchError(
             .connect, .resolve,

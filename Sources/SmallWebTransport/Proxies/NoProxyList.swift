@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The hosts that need no proxy, by curl's rules: names, which stand for all below them too, with
-/// or without a dot before them; addresses; networks as `10.0.0.0/8`; `*` for every host.
+/// Hosts that are reached without a proxy, by curl's rules: names, which include their subdomains,
+/// with or without a leading dot; addresses; networks as `10.0.0.0/8`; `*` for every host.
 struct NoProxyList: Sendable, Hashable {
     private let entries: [Substring]
 
@@ -10,7 +10,7 @@ struct NoProxyList: Sendable, Hashable {
         entries = text.split { $0 == "," || $0.isWhitespace }
     }
 
-    /// The entry that has `host`, a name or an IP literal without brackets; `nil` for none.
+    /// The entry that matches `host`, a name or an IP literal without brackets; `nil` for none.
     func entry(for host: String) -> String? {
         let address = Self.bytes(of: host)
         let name = Self.plain(host[...])
@@ -22,7 +22,7 @@ struct NoProxyList: Sendable, Hashable {
         }.map(String.init)
     }
 
-    /// Lower case, without the dots at its ends.
+    /// Lower case, without leading dots and a dot at the end.
     private static func plain(_ name: Substring) -> String {
         var name = name.drop { $0 == "." }
         if name.hasSuffix(".") { name.removeLast() }
@@ -45,7 +45,7 @@ struct NoProxyList: Sendable, Hashable {
         }
     }
 
-    /// Four or sixteen; `nil` for a host that is not an IP literal.
+    /// Four or sixteen bytes; `nil` for a host that is not an IP literal.
     private static func bytes(of literal: String) -> [UInt8]? {
         var literal = literal[...]
         if literal.hasPrefix("["), literal.hasSuffix("]") {

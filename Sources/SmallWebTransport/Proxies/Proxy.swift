@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// A proxy server: what it speaks, where it is, and who we are to it.
+/// A proxy server: its protocol, its address, and our credentials.
 public struct Proxy: Sendable, Hashable, CustomStringConvertible {
-    /// What it speaks, by curl's names.
+    /// Protocols, by curl's names.
     public enum Kind: String, Sendable, Hashable, CaseIterable {
-        /// Names are looked up here; IPv4 alone.
+        /// SOCKS 4. Names are resolved by us; IPv4 alone.
         case socks4
-        /// The proxy looks names up.
+        /// SOCKS 4a. The proxy resolves names.
         case socks4a
-        /// Names are looked up here.
+        /// SOCKS 5. Names are resolved by us.
         case socks5
-        /// The proxy looks names up.
+        /// SOCKS 5. The proxy resolves names.
         case socks5h
-        /// CONNECT (RFC 9110 §9.3.6), and absolute URLs for what is plain HTTP.
+        /// CONNECT (RFC 9110 §9.3.6), and absolute URLs for plain HTTP.
         case http
         /// The same over TLS.
         case https
@@ -21,36 +21,37 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 
     /// A user name and a password.
     public struct Credentials: Sendable, Hashable {
-        /// Not empty for a proxy that asks for one.
+        /// Must not be empty for a proxy that requires a user.
         public var user: String
         /// May be empty.
         public var password: String
 
-        /// What a proxy may ask for.
+        /// Credentials for a proxy that requires them.
         public init(user: String, password: String) {
             self.user = user
             self.password = password
         }
     }
 
-    /// How much it matters that no host shares what the proxy keeps per user.
+    /// Isolation: a SOCKS user name per host, so that hosts do not share the proxy's state per
+    /// user.
     public enum Isolation: Sendable, Hashable {
         case none
-        /// Asked for where the proxy offers it; a note says where it does not.
+        /// Used if the proxy supports it; else there is a note.
         case preferred
-        /// No connection without it.
+        /// Connections without it fail.
         case required
     }
 
-    /// What it speaks.
+    /// Protocol.
     public let kind: Kind
     /// A name, or an IP literal without brackets.
     public let host: String
-    /// 1080 when the URL names none, as in curl; 443 for `https`.
+    /// By default 1080, as in curl; 443 for `https`.
     public let port: UInt16
     /// From the URL; `nil` when there are none.
     public var credentials: Credentials?
-    /// Whether each host gets a SOCKS user name of its own: Tor keeps their circuits apart.
+    /// Isolation of hosts by SOCKS user name: Tor keeps their circuits apart.
     public var isolation = Isolation.none
 
     /// A proxy without credentials.
@@ -63,17 +64,17 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     /// Parses `KIND://[USER[:PASSWORD]@]HOST[:PORT]`, or `HOST:PORT` of an HTTP proxy. `tor://` is
     /// `socks5h://127.0.0.1:9050` with isolation.
     ///
-    /// - Throws: `usage`, without quoting what may be a password.
+    /// - Throws: `usage`; the message quotes nothing that may be a password.
     public init(parsing text: String) throws(FetchError) {
         let isTor = text.lowercased().hasPrefix("tor://")
-        // By bytes: a mark that combines with a slash is not a part of it.
+        // By bytes: a combining mark after a slash is not part of the separator.
         let behind = text.utf8.drop { $0 != ASCII.colon }.dropFirst()
         var text = behind.starts(with: "//".utf8) ? text : "http://" + text
         if isTor {
             let place = text.dropFirst("tor://".count)
             text = "socks5h://" + (place.isEmpty ? "127.0.0.1" : place)
         }
-        // The error may quote a part of it, and that may hold a password.
+        // An error of the parser may quote a part of it that holds a password.
         guard URI.scheme(of: text) != nil else {
             throw .usage("the proxy's URL: no scheme before ://")
         }
@@ -98,7 +99,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
         credentials = Credentials(user: decoded[0], password: decoded.count > 1 ? decoded[1] : "")
     }
 
-    /// Its URL without user and password.
+    /// The URL without user and password.
     public var description: String { "\(kind.rawValue)://\(endpoint)" }
 
     var endpoint: Endpoint {
@@ -107,19 +108,18 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 
     var isSOCKS: Bool { kind != .http && kind != .https }
 
-    /// Whether names are looked up here.
+    /// True if names are resolved by us.
     package var looksUpHere: Bool { kind == .socks4 || kind == .socks5 }
 }
 
-/// How a connection gets to where it goes.
+/// The way of a connection to its target.
 package enum Route: Sendable, Hashable {
-    /// To the host itself.
     case direct
     case proxy(Proxy)
     /// Standard input and output of a command, run by `sh -c`.
     case command(String)
 
-    /// For records and people, without credentials; `nil` for none.
+    /// Shown in records and messages, without credentials; `nil` for none.
     package var name: String? {
         switch self {
         case .direct: nil
@@ -135,7 +135,6 @@ package enum Route: Sendable, Hashable {
 extension FetchError {
     static func usage(_ message: String) -> FetchError { FetchError(.usage, .proxy, message) }
 
-    /// The proxy's fault, or its refusal.
     static func proxy(_ message: String, hint: String? = nil) -> FetchError {
         FetchError(.proxy, .proxy, message, hint: hint)
     }

@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// What a client says to a proxy, and how it reads the replies: bytes in, the next step out, until
-/// the connection is the target's.
+/// The client's side of a proxy handshake, without I/O: bytes in, the next step out, until the
+/// connection is the target's.
 ///
-/// It never asks for a byte that may belong to the target: ``ProxyStep/receive(_:)`` names what is
-/// certainly still the proxy's.
+/// It never asks for a byte that may belong to the target: ``ProxyStep/receive(_:)`` counts bytes
+/// that certainly are the proxy's.
 protocol ProxyConversation {
-    /// - Parameter received: All that the step before asked for; empty after `send` and at the
-    ///   start.
+    /// - Parameter received: All bytes that the step before asked for; empty after `send` and at
+    ///   the start.
     /// - Throws: `proxy`, with the reply in words.
     mutating func next(_ received: [UInt8]) throws(FetchError) -> ProxyStep
 }
 
 enum ProxyStep: Sendable, Hashable {
     case send([UInt8])
-    /// So many bytes, at least 1.
+    /// Number of bytes, at least 1.
     case receive(Int)
     /// The connection is the target's.
     case done
 }
 
-/// Where the proxy shall connect to.
 enum ProxyTarget: Sendable, Hashable {
     case name(String, port: UInt16)
     /// 4 or 16 bytes in network order.
@@ -47,13 +46,12 @@ struct SOCKS5Conversation: ProxyConversation {
     private let credentials: Proxy.Credentials?
     private let insistsOnCredentials: Bool
     private var state = State.start
-    /// Whether the proxy has been told who we are.
     private(set) var hasShownCredentials = false
 
     private static let none: UInt8 = 0
     private static let password: UInt8 = 2
 
-    /// - Throws: `proxy` for a name, user or password that SOCKS has no room for.
+    /// - Throws: `proxy` for a name, user or password that does not fit into SOCKS.
     init(
         to target: ProxyTarget, credentials: Proxy.Credentials?, insistsOnCredentials: Bool = false
     ) throws(FetchError) {
@@ -84,7 +82,7 @@ struct SOCKS5Conversation: ProxyConversation {
             state = .verdict
             return .receive(2)
         case .verdict:
-            // RFC 1929 §2: the version is that of the sub-negotiation, and some send another.
+            // RFC 1929 §2: the version is 1, of the sub-negotiation, but some proxies send another.
             guard received[1] == 0 else {
                 throw FetchError(
                     .proxy, .proxy, "the proxy does not accept the user and password",
@@ -142,7 +140,7 @@ struct SOCKS5Conversation: ProxyConversation {
         guard reply[1] == 0 else {
             throw .proxy("the proxy could not connect: " + Self.words(reply[1]))
         }
-        // The address from which the proxy connects: it is read and ignored.
+        // The proxy's own address is read and ignored.
         state = reply[3] == 3 ? .length : .rest
         switch reply[3] {
         case 1: return .receive(4 + 2)
@@ -152,7 +150,7 @@ struct SOCKS5Conversation: ProxyConversation {
         }
     }
 
-    /// RFC 1928 §6, and what Tor has beside it (proposal 304).
+    /// RFC 1928 §6, and Tor's extensions (proposal 304).
     private static func words(_ code: UInt8) -> String {
         let words: [UInt8: String] = [
             1: "general failure", 2: "not allowed by its rules", 3: "network unreachable",
@@ -176,14 +174,14 @@ struct SOCKS4Conversation: ProxyConversation {
     private var step = 0
 
     /// - Parameter user: The user id; empty for none.
-    /// - Throws: `proxy` for what SOCKS 4 cannot express.
+    /// - Throws: `proxy` for an IPv6 address, or a name or user that does not fit.
     init(to target: ProxyTarget, user: String = "") throws(FetchError) {
         let (address, name): ([UInt8], [UInt8])
         switch target {
         case .address(let bytes, _):
             guard bytes.count == 4 else { throw .proxy("SOCKS 4 knows no IPv6 addresses") }
             (address, name) = (bytes, [])
-        // An address that cannot be, and the name behind the user.
+        // 4a: an invalid address, and the name after the user.
         case .name(let host, _): (address, name) = ([0, 0, 0, 1], host.utf8 + [0])
         }
         guard user.utf8.count <= 255, name.count <= 256, !user.utf8.contains(0),
@@ -218,9 +216,9 @@ struct ConnectConversation: ProxyConversation {
     private let request: [UInt8]
     private let credentials: Proxy.Credentials?
     private var hasSent = false
-    /// All of the header so far.
+    /// Bytes of the current header so far.
     private var header: [UInt8] = []
-    /// Of interim replies, which may never end.
+    /// Total of interim replies, which may never end.
     private var interimBytes = 0
 
     static let headerBytesMax = 16_384
@@ -255,7 +253,6 @@ struct ConnectConversation: ProxyConversation {
         else { throw .proxy("the proxy's reply has no status") }
         switch status {
         case 101: break
-        // Interim: the reply is still to come.
         case 100...199:
             interimBytes += header.count
             header = []
@@ -264,14 +261,14 @@ struct ConnectConversation: ProxyConversation {
         default: break
         }
         var reason = words.count > 2 ? " " + String(decoding: words[2], as: UTF8.self) : ""
-        // Some say whom they refuse.
+        // Some proxies quote the refused user.
         reason = credentials?.masked(reason) ?? reason
         throw FetchError(
             .proxy, .proxy, "the proxy refused the connection: \(status)\(reason)",
             remedy: status == 407 ? .giveProxyCredentials : nil)
     }
 
-    /// How many bytes are certainly still to come until the empty line; 0 when it is there.
+    /// Number of bytes that certainly follow until the empty line; 0 when it is there.
     private static func missingBytes(_ header: [UInt8]) -> Int {
         // A line may end without CR (RFC 9112 §2.2).
         if header.isEmpty { return "HTTP/1.1 200\n\n".utf8.count }

@@ -2,9 +2,9 @@
 internal import Glibc
 package import SmallWebCore
 
-/// Which way each URL goes: one policy for all schemes, by curl's rules.
+/// Proxy policy for the URLs of all schemes, by curl's rules.
 public struct ProxySettings: Sendable {
-    /// Who decides.
+    /// Source of the decision.
     public enum Source: Sendable {
         /// `SCHEME_proxy` and `ALL_PROXY`, with the exemptions of `NO_PROXY`; lower case first.
         case environment
@@ -16,20 +16,20 @@ public struct ProxySettings: Sendable {
         case command(String)
     }
 
-    /// Who decides.
+    /// Source of the decision.
     public var source = Source.environment
-    /// Hosts that are reached directly, separated by commas. `nil` for those of `NO_PROXY`, which
-    /// counts only for proxies of the environment.
+    /// Hosts that are reached directly, separated by commas. `nil` for the list in `NO_PROXY`,
+    /// which counts only for proxies of the environment.
     public var exemptions: String?
-    /// For a proxy whose URL has none.
+    /// Credentials for a proxy whose URL has none.
     public var credentials: Proxy.Credentials?
-    /// Whether each host gets a SOCKS user name of its own, or no connection. `nil` for what the
-    /// proxy's URL says, and for `.onion` hosts a user name of their own where the proxy takes it.
+    /// True to require a SOCKS user name per host, false for none. `nil` follows the proxy's URL,
+    /// and prefers a user name of their own for `.onion` hosts.
     public var isolates: Bool?
-    /// Variables of the environment, among them all whose names end in `_proxy` in either case.
+    /// Variables of the environment, at least all whose names end in `_proxy` in either case.
     package var environment = Self.variables()
 
-    /// The environment decides, as it is now.
+    /// Follows the environment, read now.
     public init() {}
 
     private static func variables() -> [String: String] {
@@ -48,22 +48,22 @@ public struct ProxySettings: Sendable {
         return variables
     }
 
-    /// What decided the way.
+    /// The setting that decided the route.
     package enum Reason: Sendable, Hashable {
         /// ``ProxySettings/source``.
         case settings
-        /// One of the environment, by its name.
+        /// Name of an environment variable.
         case variable(String)
         /// An entry of ``ProxySettings/exemptions``, or of a variable.
         case exemption(variable: String?, entry: String)
     }
 
-    /// Whether there may be processes to end.
+    /// True if there may be processes to end.
     package var runsCommand: Bool {
         if case .command = source { true } else { false }
     }
 
-    /// A way, and what decided it; `nil` where there was nothing to decide.
+    /// A route and its reason; `nil` without any setting.
     package struct Choice: Sendable, Hashable {
         package let route: Route
         package let reason: Reason?
@@ -74,10 +74,10 @@ public struct ProxySettings: Sendable {
         }
     }
 
-    /// The way to `endpoint` for a URL of `scheme`.
+    /// The route to `endpoint` for a URL of `scheme`.
     ///
-    /// - Throws: `usage` for a proxy that makes no sense, or that this scheme cannot use: what was
-    ///   asked for is never passed over.
+    /// - Throws: `usage` for a contradictory proxy setting, or a proxy that this scheme cannot use:
+    ///   a setting is never ignored. `proxy` if the proxy cannot isolate hosts.
     package func choice(
         for scheme: Scheme, to endpoint: Endpoint
     ) throws(FetchError) -> Choice {
@@ -91,7 +91,7 @@ public struct ProxySettings: Sendable {
             if proxy.isolation == .required && !proxy.isSOCKS {
                 throw .proxy("isolation is asked for, and \(proxy) has no way to keep hosts apart")
             }
-            // A host that is hidden by its name is often a person's own.
+            // An onion service is often a person's own host.
             if isolates == nil, proxy.kind == .socks5h, proxy.credentials == nil,
                 proxy.isolation == .none,
                 HiddenNetwork(host: endpoint.host) == .tor
@@ -135,7 +135,7 @@ public struct ProxySettings: Sendable {
     /// The variable that names a proxy for `scheme`, and its value.
     private func ofEnvironment(_ scheme: String) -> (name: String, value: String)? {
         guard !environment.isEmpty else { return nil }
-        // The part in front names the protocol; the rest is the scheme on the network.
+        // The first part names the protocol; the last is the scheme on the network.
         let carrier = scheme.split(separator: "+").last.map(String.init) ?? scheme
         var names = ["\(carrier)_proxy"]
         // A CGI server sets HTTP_PROXY from the client's Proxy field: it is not trusted.
@@ -152,7 +152,7 @@ public struct ProxySettings: Sendable {
         return .exemption(variable: list.name, entry: entry)
     }
 
-    /// Empty counts as unset.
+    /// The first variable that is set; empty counts as unset.
     private func first(of names: [String]) -> (name: String, value: String)? {
         names.lazy.map { ($0, environment[$0] ?? "") }.first { !$0.1.isEmpty }
     }

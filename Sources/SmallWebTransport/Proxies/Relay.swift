@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Carries bytes both ways between two carriers until one side ends.
+/// Copies bytes both ways between two carriers until one side ends.
 struct Relay {
-    /// One way: at most a buffer of bytes that have come and not gone yet.
+    /// One direction, with at most one buffer of pending bytes.
     private struct Flow {
         private var buffer = [UInt8](repeating: 0, count: 65_536)
         private var pending = 0..<0
         private var hasEnded = false
-        /// What the last ``move(from:to:)`` could not do.
+        /// The readiness that the last ``move(from:to:)`` lacked.
         private(set) var obstacle: (carrier: any Carrier, readiness: Readiness)?
 
-        /// Whether all has gone, and no more will come.
+        /// True if the source has ended and all its bytes have been sent.
         var isOver: Bool { hasEnded && pending.isEmpty }
 
-        /// Nothing more can go.
+        /// Drops pending bytes; nothing more can be sent.
         mutating func end() {
             hasEnded = true
             pending = 0..<0
             obstacle = nil
         }
 
-        /// - Returns: Whether anything has moved.
+        /// - Returns: True if any bytes have moved.
         mutating func move(
             from source: any Carrier, to sink: any Carrier
         ) throws(FetchError) -> Bool {
@@ -52,10 +52,10 @@ struct Relay {
     let near: any Carrier
     let far: any Carrier
 
-    /// Returns when the near side has ended, or the far one has and what it said before has gone
-    /// on, or the task is cancelled.
+    /// Returns when the near side has ended, or the far side has and its last bytes are delivered,
+    /// or the task is cancelled.
     ///
-    /// - Throws: What the far carrier throws. That is an end like others, unless `proxy` says why.
+    /// - Throws: Errors of the far carrier. They are a normal end, except `proxy`.
     func run() async throws(FetchError) {
         var (up, down) = (Flow(), Flow())
         var isRefused = false
@@ -64,7 +64,7 @@ struct Relay {
             do throws(FetchError) {
                 if !isRefused { hasMoved = try up.move(from: near, to: far) }
             } catch {
-                // A server that takes no more may have said why.
+                // The server may have sent the reason before it stopped reading.
                 isRefused = true
                 up.end()
             }
@@ -73,7 +73,7 @@ struct Relay {
             if hasMoved { continue }
             let obstacles = [up.obstacle, down.obstacle].compactMap { $0 }
             let interests = obstacles.map { $0.carrier.interests($0.readiness) }
-            // The end of a turn is not an edge to wait for.
+            // After the end of a turn no edge follows: only yield.
             let isTurnOver = interests.contains { $0 == nil }
             let result = await loop.wait(
                 for: isTurnOver ? [] : interests.flatMap { $0 ?? [] },

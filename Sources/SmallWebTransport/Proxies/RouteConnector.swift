@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Connects to a place over a route: what it returns carries the target's bytes, whatever is in
-/// between.
+/// Connects to a target over a route: the returned carrier is the target's connection.
 struct RouteConnector {
     let loop: EventLoop
     let resolver: Resolver
     let route: Route
     let deadline: Instant
-    /// Called before each attempt to connect, with what is connected to.
+    /// Called before each attempt to connect, with the address.
     var onAttempt: (_ address: String) async throws(FetchError) -> Void = { _ in }
 
-    /// What came of it.
     struct Connected {
         let carrier: any Carrier
-        /// The target's, numeric; `nil` when the proxy has looked it up.
+        /// The target's numeric address; `nil` when the proxy resolves the name.
         var address: String?
         var notes: [Note] = []
     }
 
     /// - Parameters:
-    ///   - isForwarded: Whether an HTTP proxy is to be left with the request itself, instead of a
-    ///     tunnel.
-    ///   - moments: Gets those that are over.
+    ///   - isForwarded: True if an HTTP proxy gets the request itself, instead of a tunnel.
+    ///   - moments: Gets the times of the finished steps.
     ///   - meanwhile: Work to do while the first attempt is under way.
     /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`, `send`; with a proxy
     ///   `proxy-resolve`, `proxy`, and `untrusted` for its certificate.
@@ -70,8 +67,8 @@ struct RouteConnector {
     ) async throws(FetchError) -> Connected {
         let isForwarded = isForwarded && !proxy.isSOCKS
         let targets = isForwarded ? [] : try await targets(endpoint, of: proxy)
-        // By its name it is another question than the target's: whose absence has its own outcome.
-        // Wherever the proxy is, the user has chosen it.
+        // Separate from the target's look-up: an unknown proxy has its own outcome. The user has
+        // chosen the proxy, so it may be at a private address.
         let addresses: [SocketAddress]
         var ofProxy = resolver
         ofProxy.refusesPrivate = false
@@ -101,7 +98,7 @@ struct RouteConnector {
                 return connected
             } catch {
                 let error = error.ofHandshake(with: proxy)
-                // Another address of the same host may be one that the proxy can reach.
+                // The proxy may be able to reach another address of the same host.
                 guard error.outcome == .proxy, error.remedy == nil, !rest.isEmpty else {
                     throw error
                 }
@@ -109,14 +106,14 @@ struct RouteConnector {
         }
     }
 
-    /// How the proxy is told where to connect, in the order in which to try.
+    /// Targets to ask the proxy for, in the order in which to try them.
     private func targets(
         _ endpoint: Endpoint, of proxy: Proxy
     ) async throws(FetchError) -> [ProxyTarget] {
         let isFixed =
             SocketAddress(literal: endpoint.host, port: 0) != nil
             || resolver.overrides[endpoint.description] != nil
-        // No name server must hear of a hidden service.
+        // The name of a hidden service must not reach a name server.
         let looksUp = proxy.looksUpHere && HiddenNetwork(host: endpoint.host) == nil
         guard isFixed || looksUp else { return [.name(endpoint.host, port: endpoint.port)] }
         let addresses = try await resolver.addresses(of: endpoint, on: loop, by: deadline)
@@ -128,8 +125,8 @@ struct RouteConnector {
         return usable.map { .address($0.addressBytes, port: endpoint.port) }
     }
 
-    /// TLS to the proxy itself, where it wants that: judged by authorities and by its name,
-    /// whatever holds for the target.
+    /// TLS to the proxy itself, for an HTTPS proxy: its certificate is verified by authorities and
+    /// name, independently of the target's trust rule.
     private func secured(
         _ socket: TCPSocket, _ proxy: Proxy
     ) async throws(FetchError) -> any Carrier {
@@ -153,7 +150,7 @@ struct RouteConnector {
     private func shakeHands(
         _ carrier: any Carrier, with proxy: Proxy, _ target: ProxyTarget, for host: String
     ) async throws(FetchError) -> [Note] {
-        // The name, even where the proxy gets an address, which other hosts may have too.
+        // By name, even if the proxy gets an address, as hosts may share an address.
         let isolated = Proxy.Credentials(user: host, password: "isolated")
         let isIsolated = proxy.isolation != .none && proxy.credentials == nil
         let credentials = isIsolated ? isolated : proxy.credentials
@@ -205,7 +202,7 @@ struct RouteConnector {
 }
 
 extension ProxyTarget {
-    /// A name, or an address in text without brackets.
+    /// A name, or a numeric address without brackets.
     var host: String {
         switch self {
         case .name(let name, _): name
@@ -213,15 +210,14 @@ extension ProxyTarget {
         }
     }
 
-    /// The target's address, where it is known here.
     fileprivate var literal: String? {
         if case .address = self { host } else { nil }
     }
 }
 
 extension FetchError {
-    /// From the proxy's TCP connection to the end of the handshake all is the proxy's fault, but
-    /// silence and a certificate that is not trusted.
+    /// Blames the proxy for all errors from its TCP connection to the end of the handshake, except
+    /// for timeouts and an untrusted certificate.
     fileprivate func ofHandshake(with proxy: Proxy) -> FetchError {
         switch outcome {
         case .timeout:
@@ -239,8 +235,6 @@ extension FetchError {
 }
 
 extension Carrier {
-    /// Sends all of `bytes`.
-    ///
     /// - Throws: `send`, `timeout`, `interrupted`.
     func writeAll(_ bytes: [UInt8], by deadline: Instant) async throws(FetchError) {
         var sent = 0
@@ -252,7 +246,7 @@ extension Carrier {
         }
     }
 
-    /// Receives just so many bytes; fewer when the other side ends before.
+    /// Receives exactly `count` bytes; fewer if the stream ends before.
     ///
     /// - Throws: `receive`, `timeout`, `interrupted`.
     func read(upTo count: Int, by deadline: Instant) async throws(FetchError) -> [UInt8] {

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Connects to a server by TCP, or by what a route has instead, with or without TLS: once.
+/// Makes one connection to a server by TCP, or over another route, with or without TLS.
 package struct Connector {
-    /// Judges a server's key once the handshake is done and before anything is sent.
+    /// Judges a server's key after the handshake and before any data is sent.
     package typealias TrustCheck =
         (_ endpoint: Endpoint, _ facts: Connection.TLS) async throws(FetchError) -> Connection.Trust
 
-    /// How a connection becomes a secure one.
     package struct Handshake {
-        /// Whether `trust` wants to know if one vouches for the certificate.
+        /// True if `trust` needs the verdict of the certificate authorities.
         let asksAuthorities: Bool
-        /// Whether the certificates are wanted as they were sent.
+        /// True if the server's certificates are to be reported as sent.
         let wantsChain: Bool
-        /// Shown if the server asks for one.
+        /// Client certificate for servers that ask for one.
         let identity: ClientIdentity?
-        /// Of earlier connections on the same loop.
+        /// Sessions of earlier connections on the same loop.
         let sessions: TLSSessionCache?
-        /// Whose sessions those are; `nil` for the endpoint's own.
+        /// Cache key of the sessions; `nil` for the endpoint itself.
         let sessionPlace: Endpoint?
         let trust: TrustCheck
 
@@ -36,8 +35,7 @@ package struct Connector {
         }
     }
 
-    /// Set when ``connect(by:)`` has returned; without a verdict when it was the trust check that
-    /// threw.
+    /// Set when ``connect(by:)`` has returned; without a verdict if the trust check threw.
     package private(set) var connection: Connection?
 
     private let endpoint: Endpoint
@@ -47,7 +45,7 @@ package struct Connector {
     private let handshake: Handshake
     private let onAttempt: (_ address: String) async throws(FetchError) -> Void
 
-    /// - Parameter onAttempt: Called before each attempt to connect, with `address:port`.
+    /// - Parameter onAttempt: Called before each connection attempt, with `address:port`.
     package init(
         endpoint: Endpoint, loop: EventLoop, resolver: Resolver, route: Route = .direct,
         handshake: Handshake,
@@ -61,10 +59,10 @@ package struct Connector {
         self.onAttempt = onAttempt
     }
 
-    /// Resolves, connects, shakes hands and has the key judged.
+    /// Resolves, connects, does the TLS handshake and has the key judged.
     ///
-    /// - Throws: `resolve`, `connect`, `tls`, `timeout`, `interrupted`, and what a proxy's route
-    ///   and the trust check throw.
+    /// - Throws: `resolve`, `connect`, `tls`, `timeout`, `interrupted`, errors of the proxy route
+    ///   and of the trust check.
     package mutating func connect(by deadline: Instant) async throws(FetchError) -> any Carrier {
         var moments = Connection.Moments()
         var connected = try await connect(by: deadline, &moments)
@@ -85,11 +83,11 @@ package struct Connector {
         return tls
     }
 
-    /// Begins TLS over a connection that is there already, and has the key judged (STARTTLS). The
-    /// endpoint of this connector is a secure one.
+    /// Begins TLS over an existing connection, and has the key judged (STARTTLS). The endpoint of
+    /// this connector is a secure one.
     ///
-    /// - Throws: `tls`, `timeout`, `interrupted`, what the trust check throws; `protocol-error`
-    ///   when the server answers with plain text.
+    /// - Throws: `tls`, `timeout`, `interrupted`, errors of the trust check; `protocol-error` when
+    ///   the server answers with plain text.
     package mutating func upgrade(
         _ carrier: any Carrier, of earlier: Connection?, by deadline: Instant
     ) async throws(FetchError) -> any Carrier {
@@ -125,7 +123,7 @@ package struct Connector {
         return connection
     }
 
-    /// As certificates and SNI have it: a name that is rooted by a dot is the same name.
+    /// The host's name for certificates and SNI, without a root dot at its end.
     private var name: String {
         endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
     }
@@ -142,9 +140,9 @@ package struct Connector {
         }
     }
 
-    /// A handshake, and another over a new connection when a server breaks off at the
-    /// sight of a session that it has offered itself: some ask for client certificates and forgot
-    /// to name the context of their sessions, which OpenSSL then takes for a fault.
+    /// Does the handshake. If a server aborts one that offers a session of its own, retries once
+    /// over a new connection: some servers ask for client certificates without a session id
+    /// context, which OpenSSL treats as an error when the session is resumed.
     private func secure(
         _ connected: inout RouteConnector.Connected, by deadline: Instant,
         _ moments: inout Connection.Moments

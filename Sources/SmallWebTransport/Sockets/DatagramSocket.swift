@@ -3,30 +3,29 @@ internal import CSmallWebPOSIX
 internal import Glibc
 package import SmallWebCore
 
-/// A non-blocking UDP socket with one peer, watched by an event loop. Closed when its last owner
-/// lets go.
+/// A non-blocking UDP socket with one peer, watched by an event loop. Closed with its last owner.
 package final class DatagramSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
     private(set) var address: SocketAddress
-    /// Whether the port is not known that the server answers from.
+    /// True until the first datagram has told the server's port.
     private var awaitsPort: Bool
-    /// Whether the system does not drop all that strangers send.
+    /// True if the system does not drop other senders' datagrams, so that we have to.
     private let checksSenders: Bool
-    /// Bytes moved since the last wait, bounded for the reasons that ``TCPSocket`` has.
+    /// Bytes moved since the last wait, bounded for the reasons given in ``TCPSocket``.
     private var turnBytes = 0
     private static let turnBytesMax = 4 << 20
-    /// What a datagram counts beside its bytes: empty ones must not be for ever, either.
+    /// Cost of a datagram on top of its bytes: a flood of empty ones must reach the bound, too.
     static let headerBytes = 64
 
     /// Largest datagram of either family, without jumbograms.
     static let datagramBytesMax = 65_535
 
-    /// Connects, which sends nothing, but has the system drop what comes from other places.
+    /// Connects, which sends nothing, but makes the system drop datagrams from other addresses.
     ///
-    /// - Parameter acceptsAnyPort: Whether the first datagram may come from any port of the
-    ///   address: later ones go there, and come from there alone (the transfer identifiers of TFTP,
-    ///   RFC 1350 §4).
+    /// - Parameter acceptsAnyPort: True if the first datagram may come from any port of the
+    ///   address: later ones go there, and are accepted from there alone (the transfer identifiers
+    ///   of TFTP, RFC 1350 §4).
     init(
         connectingTo address: SocketAddress, acceptsAnyPort: Bool = false, on loop: EventLoop
     ) throws(SystemError) {
@@ -36,7 +35,7 @@ package final class DatagramSocket: Carrier {
         let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
         guard !acceptsAnyPort else {
-            // Without a peer a socket is not told by itself that nothing is there.
+            // A socket without a peer does not report unreachable hosts by default.
             var isOn: Int32 = 1
             let number = descriptor.borrowed
             let (level, option) =
@@ -48,15 +47,16 @@ package final class DatagramSocket: Carrier {
             return
         }
         try address.connect(descriptor.borrowed)
-        // Datagrams between the two calls, when the socket had a port and no peer, are strangers'.
+        // Drop datagrams from strangers that came between the two calls: the socket had a port, but
+        // no peer yet.
         var byte: UInt8 = 0
         while recv(descriptor.borrowed, &byte, 1, 0) >= 0 {}
         try loop.attach(descriptor.borrowed)
     }
 
-    /// Moves one datagram into `buffer`: no bytes are an empty one. It never says `ended`.
+    /// Moves one datagram into `buffer`; 0 bytes are an empty one. Never returns `ended`.
     ///
-    /// - Parameter buffer: Of ``datagramBytesMax`` bytes: what does not fit is lost.
+    /// - Parameter buffer: ``datagramBytesMax`` bytes: the rest of a larger datagram is lost.
     /// - Throws: `connect` when the peer's port or host is known to refuse datagrams.
     package func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError)
         -> TransportRead
@@ -75,7 +75,7 @@ package final class DatagramSocket: Carrier {
         }
     }
 
-    /// Passes over what others than the server send.
+    /// Skips datagrams from other senders than the server.
     private func receiveFromHost(
         into buffer: UnsafeMutableRawBufferPointer
     ) throws(SystemError) -> TransportRead {
@@ -110,7 +110,7 @@ package final class DatagramSocket: Carrier {
 
     /// Sends `bytes` as one datagram, whole or not at all.
     ///
-    /// - Throws: `connect` as ``receive(into:)`` does, `send`, also for more bytes than fit.
+    /// - Throws: `connect` as ``receive(into:)`` does; `send`, also for more bytes than fit.
     package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
         if turnBytes >= Self.turnBytesMax { return .wouldBlock(.writable) }
         do throws(SystemError) {
@@ -138,8 +138,8 @@ package final class DatagramSocket: Carrier {
         }
     }
 
-    /// What a router or the peer's system said about an earlier datagram is about the address, not
-    /// about this call.
+    /// Maps an error that a router or the peer's system reported for an earlier datagram: it is
+    /// about the address, not about this call.
     private func failure(
         _ error: SystemError, _ outcome: Outcome, _ phase: FetchError.Phase, _ what: String
     ) -> FetchError {
@@ -153,14 +153,14 @@ package final class DatagramSocket: Carrier {
         }
     }
 
-    /// Suspends until a datagram may be there, or there is room for one.
+    /// Suspends until a datagram can be received or sent.
     ///
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
     package func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
         try await loop.wait(interests(readiness), for: readiness, by: deadline)
     }
 
-    /// What there is to wait for; `nil` at the end of its turn; this begins the next one.
+    /// Descriptors to poll. `nil` ends the current turn; the next call starts a new one.
     package func interests(_ readiness: Readiness) -> [Interest]? {
         defer { turnBytes = 0 }
         return turnBytes < Self.turnBytesMax
@@ -169,10 +169,10 @@ package final class DatagramSocket: Carrier {
 }
 
 extension DatagramSocket {
-    /// A socket to the first of the endpoint's addresses: without an answer there is no telling
-    /// which one works.
+    /// A socket to the first address of the endpoint for which one can be opened: without an answer
+    /// there is no telling which address works.
     ///
-    /// - Parameter acceptsAnyPort: Whether the server may answer from another port.
+    /// - Parameter acceptsAnyPort: True if the server may answer from another port.
     /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`.
     package static func connect(
         to endpoint: Endpoint, acceptsAnyPort: Bool = false, _ resolver: Resolver,

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// The addresses of host names, each looked up once for all fetches that share this object, on
-/// whatever event loops they are.
+/// A cache of host names' addresses, shared by fetches on any number of event loops.
 ///
-/// `getaddrinfo` blocks, and does not say for how long an answer holds. So a few threads ask, while
-/// there is something to ask: fetches that want the same name wait for one look-up, each until its
-/// own deadline or cancellation.
+/// `getaddrinfo` blocks, and does not report how long an answer is valid. So it is called on a few
+/// threads, which exist while there are look-ups to do. Fetches of the same name share one look-up;
+/// each waits until its own deadline or cancellation.
 package final class HostNames: Sendable {
-    /// What one look-up has found.
     struct Answer: Sendable {
         let result: Result<[SocketAddress], FetchError>
-        /// Whether it is certain that there is no address; a name server that fails knows nothing.
+        /// True if it is certain that there is no address; a failing name server tells nothing.
         var isAbsence = false
     }
 
@@ -23,7 +21,7 @@ package final class HostNames: Sendable {
         let family: Resolver.Family
     }
 
-    /// One look-up, and who waits for it.
+    /// One look-up, and its waiting callers.
     fileprivate struct Asking {
         let answer = Locked<Answer?>(nil)
         var waiting: [(waiter: Waiter, loop: EventLoop)] = []
@@ -35,27 +33,27 @@ package final class HostNames: Sendable {
         var queue: [Name] = []
         var threads = 0
         var known: [Name: (answer: Answer, until: Instant)] = [:]
-        /// In the order in which they were looked up, to forget the oldest of too many.
+        /// Names by the time of their look-up, to evict the oldest.
         var order: [Name] = []
     }
 
     fileprivate enum Step {
         case known(Answer)
-        /// Until the lock has an answer.
+        /// Wait until the lock holds an answer.
         case wait(Locked<Answer?>, needsThread: Bool)
     }
 
     private let state = Locked(State())
-    /// 0 for as long as this object.
+    /// Lifetime of addresses in the cache; 0 for as long as this object.
     let keepSeconds: Double
     private let lookUp: LookUp
 
     static let threadsMax = 16
     static let absenceSeconds = 60.0
-    /// Beyond twice as many names the older half is forgotten: 10 MB or so.
+    /// At twice as many names the older half is evicted: 10 MB or so.
     static let keptNames = 16_384
 
-    /// - Parameter keepSeconds: How long addresses are kept; 0 for as long as this object.
+    /// - Parameter keepSeconds: Lifetime of addresses in the cache; 0 for as long as this object.
     package convenience init(keepSeconds: Double = 60) {
         self.init(keepSeconds: keepSeconds) { SystemNames.lookUp($0, $1) }
     }
@@ -90,20 +88,18 @@ package final class HostNames: Sendable {
             .timeout, .resolve, "resolving \(host) took too long", remedy: .raise(.connectTime))
     }
 
-    /// How many threads there are.
     var threadCount: Int { state.withLock { $0.threads } }
 
     private func startThread() {
         do throws(FetchError) {
             try Thread.detach { self.work() }
         } catch {
-            // Names in the queue are for the other threads, if there are some.
+            // Queued names are left to the other threads, if there are any.
             let left = state.withLock { $0.endThread() }
             for name in left { finish(name, Answer(result: .failure(error))) }
         }
     }
 
-    /// Asks until the queue is empty.
     private func work() {
         while let name = state.withLock({ $0.next() }) {
             finish(name, lookUp(name.host, name.family))
@@ -131,7 +127,7 @@ extension HostNames.State {
         return .wait(asking[name, default: .init()].answer, needsThread: needsThread)
     }
 
-    /// A look-up that has not begun, and that is of no more use, is not made.
+    /// Cancels a look-up that has not begun and has no callers any more.
     fileprivate mutating func leave(_ name: HostNames.Name, _ waiter: Waiter) {
         asking[name]?.waiting.removeAll { $0.waiter === waiter }
         if let left = asking[name], left.isQueued, left.waiting.isEmpty {
@@ -140,7 +136,7 @@ extension HostNames.State {
         }
     }
 
-    /// What a thread does next; `nil` when it is to end.
+    /// The next name to look up; `nil` if the thread is to end.
     fileprivate mutating func next() -> HostNames.Name? {
         guard !queue.isEmpty else {
             threads -= 1
@@ -159,7 +155,7 @@ extension HostNames.State {
         return queue
     }
 
-    /// - Returns: Who has waited for it.
+    /// - Returns: The callers that have waited for it.
     fileprivate mutating func note(
         _ answer: HostNames.Answer, of name: HostNames.Name, keepSeconds: Double
     ) -> [(waiter: Waiter, loop: EventLoop)] {

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// Host names to addresses.
+/// Resolves host names to addresses.
 ///
-/// All copies of a value look a name up once in a minute, and find out at most once in a minute
-/// that there is none; the system does not say for how long its answers hold.
+/// All copies of a value share a cache: a name is looked up at most once a minute, also one without
+/// an address. The system does not report how long its answers are valid.
 public struct Resolver: Sendable {
     /// Fixed answers by `host:port`, as with curl's `--resolve`: IP literals.
     public var overrides: [String: [String]]
-    /// Which addresses are tried.
+    /// Address families to try.
     public var family: Resolver.Family
-    /// What has been looked up, by all copies of this value.
+    /// Cache, shared by all copies of this value.
     package var names = HostNames()
-    /// Whether addresses of this machine and of private networks are refused.
+    /// True if private and loopback addresses are refused.
     package var refusesPrivate = false
 
-    /// The system's answers, but for those that are fixed.
+    /// Uses the system's resolver, except for `overrides`.
     public init(overrides: [String: [String]] = [:], family: Resolver.Family = .any) {
         self.overrides = overrides
         self.family = family
@@ -23,8 +23,8 @@ public struct Resolver: Sendable {
 
     /// The addresses of an endpoint in the order in which to try them.
     ///
-    /// - Throws: `resolve`, `timeout`, `interrupted`; `connect` for what no name server must hear
-    ///   of.
+    /// - Throws: `resolve`, `timeout`, `interrupted`; `connect` for names that must not reach a
+    ///   name server, and for private addresses if they are refused.
     func addresses(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
@@ -59,7 +59,7 @@ public struct Resolver: Sendable {
         return Self.interleaved(found).map { $0.with(port: endpoint.port) }
     }
 
-    /// Whether one of the endpoint's addresses is of this machine or of a private network.
+    /// True if one of the endpoint's addresses is private or loopback.
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`.
     package func isPrivate(
@@ -68,12 +68,13 @@ public struct Resolver: Sendable {
         try await addresses(of: endpoint, on: loop, by: deadline).contains { $0.isPrivate }
     }
 
-    /// The same of an IP literal; false for names.
+    /// True if an IP literal is private or loopback; false for names.
     package static func isPrivate(literal host: String) -> Bool {
         SocketAddress(literal: host, port: 0)?.isPrivate ?? false
     }
 
-    /// What means this machine on every machine, so that no name server is asked (RFC 6761 §6.3).
+    /// True for names that mean this machine everywhere, so that no name server is asked (RFC 6761
+    /// §6.3).
     private static func isLocalhost(_ host: String) -> Bool {
         let name = (host.hasSuffix(".") ? host.dropLast() : host[...]).lowercased()
         return name == "localhost" || name.hasSuffix(".localhost")
@@ -88,7 +89,7 @@ public struct Resolver: Sendable {
         try await addresses(of: endpoint, on: loop, by: deadline).map(\.host)
     }
 
-    /// Families in turn, beginning with the resolver's first choice (RFC 8305 §4).
+    /// Alternates between families, beginning with the resolver's first choice (RFC 8305 §4).
     static func interleaved(_ addresses: [SocketAddress]) -> [SocketAddress] {
         guard let first = addresses.first?.family else { return [] }
         var preferred = addresses.filter { $0.family == first }[...]
@@ -103,7 +104,7 @@ public struct Resolver: Sendable {
 }
 
 extension FetchError {
-    /// What a program or a reply asks for, and must not reach.
+    /// The error for a private address that a program or a reply asks for.
     package static func privateAddress(_ host: String) -> FetchError {
         FetchError(
             .connect, .connect,

@@ -2,7 +2,7 @@
 internal import Glibc
 internal import SmallWebCore
 
-/// A numeric IPv4 or IPv6 address with its port, as the socket calls want it.
+/// A numeric IPv4 or IPv6 address with its port, in the layout of the socket calls.
 struct SocketAddress: Sendable, Hashable {
     /// A `sockaddr_in` or `sockaddr_in6`.
     let bytes: [UInt8]
@@ -28,7 +28,7 @@ struct SocketAddress: Sendable, Hashable {
         }
     }
 
-    /// Copies what the resolver returned; `nil` for a family other than IP.
+    /// Copies a result of the resolver; `nil` for a family other than IP.
     init?(_ info: addrinfo) {
         guard info.ai_family == AF_INET || info.ai_family == AF_INET6, let address = info.ai_addr
         else { return nil }
@@ -36,7 +36,7 @@ struct SocketAddress: Sendable, Hashable {
         host = Self.host(bytes)
     }
 
-    /// A `sockaddr_in` or `sockaddr_in6`; `nil` for another.
+    /// Copies a `sockaddr_in` or `sockaddr_in6`; `nil` for another.
     init?(_ bytes: [UInt8]) {
         let size =
             switch bytes.count >= 2
@@ -56,7 +56,7 @@ struct SocketAddress: Sendable, Hashable {
         self.host = host
     }
 
-    /// The same address with another port, which both families have in the same place.
+    /// The same address with another port; both families have it at the same offset.
     func with(port: UInt16) -> SocketAddress {
         var bytes = bytes
         (bytes[2], bytes[3]) = (UInt8(port >> 8), UInt8(port & 0xFF))
@@ -74,8 +74,8 @@ struct SocketAddress: Sendable, Hashable {
     /// The address alone, in network order.
     var addressBytes: [UInt8] { isV4 ? Array(bytes[4..<8]) : Array(bytes[8..<24]) }
 
-    /// Whether it is not a single place of the internet: of this machine, of a private network or a
-    /// link (RFC 1918, 3927, 4193, 6598), of a group, or reserved; also within IPv6.
+    /// True if it is not a public unicast address: loopback, private or link-local (RFC 1918, 3927,
+    /// 4193, 6598), multicast or reserved; also embedded in IPv6.
     var isPrivate: Bool {
         let bytes = addressBytes
         guard bytes.count == 16 else { return Self.isPrivate(v4: bytes[...]) }
@@ -84,7 +84,7 @@ struct SocketAddress: Sendable, Hashable {
             bytes[..<12].elementsEqual([0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0])
         )
         if isMapped || isTranslated { return Self.isPrivate(v4: bytes[12...]) }
-        // 6to4 has an IPv4 address behind its prefix.
+        // 6to4 has an IPv4 address after its prefix.
         if bytes[0] == 0x20 && bytes[1] == 0x02 { return Self.isPrivate(v4: bytes[2..<6]) }
         return bytes[0] & 0xE0 != 0x20
     }
@@ -119,7 +119,6 @@ struct SocketAddress: Sendable, Hashable {
         }
     }
 
-    /// Connects a socket to it.
     func connect(_ socket: Int32) throws(SystemError) {
         _ = try Self.withSocketAddress(bytes) { pointer, length throws(SystemError) in
             try systemCall { Glibc.connect(socket, pointer, length) }
@@ -140,7 +139,7 @@ struct SocketAddress: Sendable, Hashable {
 }
 
 extension Resolver {
-    /// Which address families may be used.
+    /// Address families that may be used.
     public enum Family: Sendable, Hashable {
         case any, v4, v6
 

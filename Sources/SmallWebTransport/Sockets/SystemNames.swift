@@ -3,10 +3,9 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// The system's resolver.
 enum SystemNames {
-    /// A name, or none of that family: what the name servers have answered. Glibc has the latter
-    /// two for itself.
+    /// Answers of name servers: no such name, or no address of that family. Glibc keeps the last
+    /// two constants private.
     private static let absences = [EAI_NONAME, -5, -9]
 
     static func lookUp(_ host: String, _ family: Resolver.Family) -> HostNames.Answer {

@@ -2,11 +2,10 @@
 internal import SmallWebCore
 
 /// Connects to the first of several addresses that answers (Happy Eyeballs, RFC 8305): each attempt
-/// gets a head start, then the next one begins beside it.
+/// gets a head start, then the next one begins in parallel.
 struct TCPConnector {
     let loop: EventLoop
     let deadline: Instant
-    /// Called before each attempt.
     let onAttempt: (SocketAddress) async throws(FetchError) -> Void
 
     /// RFC 8305 §5 "Connection Attempt Delay".
@@ -57,7 +56,7 @@ struct TCPConnector {
     /// Waits until an attempt succeeds, all have failed, or `pause` has come.
     private mutating func firstConnected(by pause: Instant) async throws(FetchError) -> TCPSocket? {
         while true {
-            // Looked at before each wait: an attempt may have ended before it was waited for.
+            // Checked before each wait: an attempt may have ended before it was waited for.
             for (index, attempt) in attempts.enumerated().reversed() {
                 do throws(SystemError) {
                     if try attempt.isConnected() { return attempt }

@@ -3,7 +3,7 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A non-blocking TCP socket, watched by an event loop. Closed when its last owner lets go.
+/// A non-blocking TCP socket, watched by an event loop. Closed with its last owner.
 final class TCPSocket: Carrier {
     private let descriptor: Descriptor
     let loop: EventLoop
@@ -11,30 +11,29 @@ final class TCPSocket: Carrier {
     private var bytesReceived = 0
     /// Bytes moved since the last wait.
     private var turnBytes = 0
-    /// A peer that is always ready never makes us wait, and only a wait sees the deadline, a
-    /// cancellation, and the other fetches of the loop: so there is one after this many bytes.
-    /// Counted here, on the wire: TLS may carry records for ever that hold no data.
+    /// Bytes after which a wait is forced. A peer that is always ready never makes us wait, and
+    /// only a wait checks the deadline, a cancellation, and the other fetches of the loop. Counted
+    /// here, on the wire: TLS records without data may go on for ever.
     private static let turnBytesMax = 4 << 20
-    /// How much of a reply is acknowledged at once.
+    /// Acknowledgements are prompt until this many bytes have been received.
     private static let promptBytes = 65_536
 
-    /// Begins to connect.
     init(connectingTo address: SocketAddress, on loop: EventLoop) throws(SystemError) {
         self.loop = loop
         self.address = address
         let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
         descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
-        // A request is one write; waiting for more to put in its packet only costs time.
+        // A request is one write; waiting for more data for its packet only costs time.
         setFlag(IPPROTO_TCP, TCP_NODELAY)
         do throws(SystemError) {
             try address.connect(descriptor.borrowed)
         } catch  where error.number == EINPROGRESS {
-            // The answer comes with writability.
+            // Writability reports the result.
         }
         try loop.attach(descriptor.borrowed)
     }
 
-    /// Takes over a connected socket of another kind.
+    /// Takes over a connected socket of any family.
     init(adopting number: Int32, on loop: EventLoop) throws(SystemError) {
         guard let local = SocketAddress(literal: "127.0.0.1", port: 0) else {
             preconditionFailure("a literal parses")
@@ -42,7 +41,7 @@ final class TCPSocket: Carrier {
         self.loop = loop
         address = local
         descriptor = Descriptor(owning: number)
-        // One that blocks would hold up the whole loop.
+        // A blocking one would hold up the whole loop.
         let flags = try systemCall { fcntl(number, F_GETFL) }
         _ = try systemCall { fcntl(number, F_SETFL, flags | O_NONBLOCK) }
         try loop.attach(number)
@@ -51,7 +50,7 @@ final class TCPSocket: Carrier {
     /// For waiting only; valid while this object lives.
     var number: Int32 { descriptor.borrowed }
 
-    /// Whether a pending connect has succeeded; false while it is pending.
+    /// True if a pending connect has succeeded; false while it is pending.
     func isConnected() throws(SystemError) -> Bool {
         var peer = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -60,7 +59,7 @@ final class TCPSocket: Carrier {
                 getpeername(descriptor.borrowed, $0, &length)
             }
         }
-        // Most have succeeded when this is asked.
+        // Most have succeeded by the time of the call.
         if status == 0 { return true }
         var number: Int32 = 0
         var size = socklen_t(MemoryLayout<Int32>.size)
@@ -86,9 +85,9 @@ final class TCPSocket: Carrier {
         } catch {
             switch error.number {
             case EAGAIN:
-                // A server that writes its header and body separately under Nagle's algorithm
-                // waits for our acknowledgement, which the kernel would delay by 40 ms. Once a
-                // body flows, the kernel knows best.
+                // A server that writes its header and body separately under Nagle's algorithm waits
+                // for our acknowledgement, which the kernel would delay by 40 ms. In the middle of
+                // a body, the kernel knows best.
                 if bytesReceived < Self.promptBytes { setFlag(IPPROTO_TCP, TCP_QUICKACK) }
                 return .wouldBlock(.readable)
             case ECONNRESET, EPIPE:
@@ -125,13 +124,13 @@ final class TCPSocket: Carrier {
     }
 
     func endSending() {
-        // The peer may be gone; what receives finds that.
+        // The peer may be gone; the next receive finds that.
         _ = shutdown(descriptor.borrowed, Int32(SHUT_WR))
     }
 
     private func setFlag(_ level: Int, _ name: Int32) {
         var one: Int32 = 1
-        // These save time and nothing else.
+        // The flags only save time, so a failure is ignored.
         _ = setsockopt(
             descriptor.borrowed, Int32(level), name, &one, socklen_t(MemoryLayout<Int32>.size))
     }
@@ -140,8 +139,8 @@ final class TCPSocket: Carrier {
 extension EventLoop {
     /// Waits for the server on behalf of a socket.
     ///
-    /// - Parameter interests: `nil` at the end of the socket's turn: nothing has said EAGAIN, so no
-    ///   edge will come, and this only steps aside.
+    /// - Parameter interests: `nil` at the end of the socket's turn: there was no EAGAIN, so no
+    ///   edge will come, and this only yields.
     /// - Throws: `timeout` at `deadline`, `interrupted` when the task is cancelled.
     func wait(
         _ interests: [Interest]?, for readiness: Readiness, by deadline: Instant

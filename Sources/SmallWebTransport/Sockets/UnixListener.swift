@@ -3,26 +3,26 @@ internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWebCore
 
-/// A Unix socket to which libcurl can connect, once.
+/// A Unix socket that accepts one connection from libcurl.
 //
 // @unchecked: used on its event loop's thread alone.
 final class UnixListener: @unchecked Sendable {
-    /// -1 when it is closed.
+    /// -1 when closed.
     private var number: Int32
     private let address: sockaddr_un
     private let length: socklen_t
-    /// Of its own, with the socket's file in it; `nil` for a socket without one.
+    /// Owned directory with the socket's file in it; `nil` for an abstract socket.
     private let directory: String?
 
     /// In the abstract namespace, under a name that the system chooses.
     convenience init() throws(FetchError) {
-        // With no name at all, Linux finds one (unix(7), autobind).
+        // With an empty name, Linux chooses one (unix(7), autobind).
         try self.init(path: "", in: nil)
     }
 
     /// With a file, for as long as this value lives, in a directory that other users cannot enter:
-    /// libcurl 7.88 keeps no connection to a socket without one. Where there is no place for
-    /// it, the socket has none all the same.
+    /// libcurl 7.88 does not reuse connections to an abstract socket. If the directory cannot be
+    /// made, the socket is abstract all the same.
     static func withFile() throws(FetchError) -> UnixListener {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         var template = Array("\(parent)/smallweb-XXXXXX".utf8CString)
@@ -79,16 +79,16 @@ final class UnixListener: @unchecked Sendable {
         rmdir(directory)
     }
 
-    /// In the abstract namespace, without the NUL that it begins with.
+    /// The abstract name, without the NUL that it begins with.
     var name: String {
         let bytes = withUnsafeBytes(of: address.sun_path) { Array($0) }
         let count = Int(length) - MemoryLayout<sa_family_t>.size
         return String(decoding: bytes[1..<count], as: UTF8.self)
     }
 
-    /// Writes where to connect to over an address of at least the same size.
+    /// Writes the address over one of at least the same size.
     ///
-    /// - Returns: Its length.
+    /// - Returns: Its length in bytes.
     func write(to other: UnsafeMutablePointer<sockaddr>) -> socklen_t {
         withUnsafePointer(to: address) { own in
             UnsafeMutableRawPointer(other).copyMemory(from: own, byteCount: Int(length))
@@ -96,9 +96,9 @@ final class UnixListener: @unchecked Sendable {
         return length
     }
 
-    /// Closes it.
+    /// Accepts the pending connection, and closes the listener.
     ///
-    /// - Returns: The connection that was there, owned by the caller; `nil` for none.
+    /// - Returns: The connection, owned by the caller; `nil` for none.
     func accept() -> Int32? {
         defer { close() }
         return try? systemCall { swposix_accept(number) }

@@ -3,8 +3,8 @@ internal import CSmallWebTLS
 internal import Glibc
 internal import SmallWebCore
 
-/// The system's certificate authorities, or those of SSL_CERT_FILE and SSL_CERT_DIR, read at the
-/// first question.
+/// The system's certificate authorities, or those named by SSL_CERT_FILE and SSL_CERT_DIR, loaded
+/// at the first use.
 //
 // @unchecked: the store does not change after `init`; OpenSSL counts references and looks things up
 // in it under its own lock.
@@ -22,14 +22,14 @@ final class Authorities: @unchecked Sendable {
         guard let store = library.functions.X509_STORE_new() else {
             throw FetchError(.internal, .tls, "OpenSSL could not make a certificate store")
         }
-        // A file that is missing or broken leaves the store empty: no certificate is vouched for.
+        // If the file is missing or broken, the store is empty: no certificate is vouched for.
         _ = library.functions.X509_STORE_set_default_paths(store)
         library.functions.ERR_clear_error()
         self.store = store
     }
 
-    /// Whether one of them vouches for the certificate behind a finished handshake, dates included;
-    /// the name is not looked at.
+    /// Verifies the certificate of a finished handshake against the authorities, dates included,
+    /// the host name not.
     func judge(_ ssl: OpaquePointer) -> Connection.Authority {
         let functions = library.functions
         guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
@@ -39,7 +39,7 @@ final class Authorities: @unchecked Sendable {
         return judge(certificate, functions.SSL_get_peer_cert_chain(ssl))
     }
 
-    /// The same for a certificate, and the stack of those that were sent with it.
+    /// - Parameter chain: The stack of certificates that were sent with it.
     func judge(_ certificate: OpaquePointer, _ chain: OpaquePointer?) -> Connection.Authority {
         let functions = library.functions
         guard let context = functions.X509_STORE_CTX_new() else {

@@ -2,7 +2,7 @@
 internal import CSmallWebTLS
 internal import SmallWebCore
 
-/// Takes facts out of an X.509 certificate. `certificate` stays its owner's.
+/// Reads the facts of an X.509 certificate. `certificate` is borrowed.
 struct CertificateReader {
     let library: TLSLibrary
     let certificate: OpaquePointer
@@ -39,7 +39,7 @@ struct CertificateReader {
         return facts
     }
 
-    /// What is below 112 bits of security (NIST SP 800-131A).
+    /// Weaknesses are keys below 112 bits of security (NIST SP 800-131A).
     static func weakness(ofKey type: String, bits: Int) -> String? {
         let bitsMin = ["RSA": 2048, "RSA-PSS": 2048, "DSA": 2048, "EC": 224][type] ?? 0
         return bits < bitsMin ? "\(type) with \(bits) bits" : nil
@@ -78,7 +78,7 @@ struct CertificateReader {
         return (dns, ip)
     }
 
-    /// `ecdsa-p256`, `rsa-2048`, `ed25519`.
+    /// For example `ecdsa-p256`, `rsa-2048`, `ed25519`.
     private func keyName(_ key: OpaquePointer?) -> String? {
         guard let key, let name = functions.EVP_PKEY_get0_type_name(key) else { return nil }
         switch String(cString: name) {
@@ -95,7 +95,7 @@ struct CertificateReader {
         }
     }
 
-    /// The digest of what an `i2d` function writes.
+    /// The digest of the output of an `i2d` function; SHA-256 by default.
     private func digest(
         _ algorithm: OpaquePointer? = nil, _ byteCount: Int = 32,
         _ encode: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32
@@ -116,7 +116,7 @@ struct CertificateReader {
         guard let bio = functions.BIO_new(functions.BIO_s_mem()) else { return "" }
         defer { _ = functions.BIO_free(bio) }
         _ = functions.X509_NAME_print_ex(bio, name, 0, UInt(swtls_name_flags))
-        // A name may be as large as the certificate; people need the beginning.
+        // A name may be as large as the certificate; its beginning is enough for people.
         let bytes = [UInt8](unsafeUninitializedCapacity: 1024) { buffer, count in
             count = Int(max(0, functions.BIO_read(bio, buffer.baseAddress, Int32(buffer.count))))
         }
@@ -130,7 +130,7 @@ struct CertificateReader {
     }
 
     private func matches(_ host: String) -> Bool {
-        // A literal is matched by addresses alone, whatever a name may look like.
+        // Only addresses match a literal, even if a DNS name looks like one.
         if SocketAddress(literal: host, port: 0) != nil {
             return functions.X509_check_ip_asc(certificate, host, 0) == 1
         }

@@ -6,10 +6,10 @@ public import SmallWebCore
 //
 // @unchecked: the objects do not change after `init`; OpenSSL counts references to them.
 public final class ClientIdentity: @unchecked Sendable {
-    /// What its certificate says.
+    /// Facts of its certificate.
     public let facts: Connection.Certificate
     private let certificate: OpaquePointer
-    /// The authorities that lead from it to one that the server knows.
+    /// Intermediate certificates up to an authority that the server knows. Owned, like the rest.
     private let chain: [OpaquePointer]
     private let key: OpaquePointer
     private let library: TLSLibrary
@@ -17,18 +17,19 @@ public final class ClientIdentity: @unchecked Sendable {
     /// Longest certificate chain accepted.
     private static let chainMax = 16
 
-    /// What a new identity's key can be.
+    /// Kinds of a new identity's key.
     public enum KeyType: String, Sendable, CaseIterable {
         case ecdsa, ed25519
     }
 
     /// - Parameters:
-    ///   - certificate: PEM; the first certificate in it counts, and the others are its chain.
+    ///   - certificate: PEM; the first certificate in it is the identity's, the others are its
+    ///     chain.
     ///   - key: PEM, PKCS #8 or older; may be the same text.
     ///   - password: For an encrypted key.
     ///   - now: Unix seconds.
-    /// - Throws: `identity-unusable` for what cannot be read, does not belong together or has
-    ///   expired; `not-built-in` when libssl is not installed.
+    /// - Throws: `identity-unusable` if either cannot be read, if they do not belong together, or
+    ///   if the certificate has expired; `not-built-in` when libssl is not installed.
     public init(
         certificate: [UInt8], key: [UInt8], password: [UInt8]? = nil, now: Int
     ) throws(FetchError) {
@@ -47,7 +48,7 @@ public final class ClientIdentity: @unchecked Sendable {
             throw Self.unusable("there is no certificate in it that can be read")
         }
         if Self.isEncrypted(key) { Self.addCiphersOfKeys(functions) }
-        // An empty password, so that OpenSSL never asks at the terminal.
+        // An empty password keeps OpenSSL from asking at the terminal.
         var secret = (password ?? []) + [0]
         let pair = Self.reading(key, library) { bio in
             functions.PEM_read_bio_PrivateKey(bio, nil, nil, &secret)
@@ -59,7 +60,7 @@ public final class ClientIdentity: @unchecked Sendable {
                     ? "the password does not open its key"
                     : "there is no key in it that can be read; name the file of the key as well")
         }
-        // A class that throws before all is set runs no deinit.
+        // A class that throws before all properties are set runs no deinit.
         do throws(FetchError) {
             facts = try CertificateReader(library: library, certificate: x509).facts(host: "")
         } catch {
@@ -84,11 +85,10 @@ public final class ClientIdentity: @unchecked Sendable {
         library.functions.EVP_PKEY_free(key)
     }
 
-    /// Lets `ssl` show it if the server asks.
     func use(on ssl: OpaquePointer) {
         _ = library.functions.SSL_use_certificate(ssl, certificate)
         for certificate in chain {
-            // SSL_add1_chain_cert, which is a macro.
+            // The macro SSL_add1_chain_cert.
             _ = library.functions.SSL_ctrl(
                 ssl, SSL_CTRL_CHAIN_CERT, 1, UnsafeMutableRawPointer(certificate))
         }
@@ -105,7 +105,10 @@ public final class ClientIdentity: @unchecked Sendable {
         }
     }
 
-    /// The first certificate in `pem`, whose key need not be opened for that.
+    /// Facts of the first certificate in `pem`. The key is not needed.
+    ///
+    /// - Throws: `identity-unusable` if there is no readable certificate; `not-built-in` when
+    ///   libssl is not installed.
     public static func certificateFacts(_ pem: [UInt8]) throws(FetchError) -> Connection.Certificate
     {
         let library = try TLSContext.shared().library
@@ -120,13 +123,13 @@ public final class ClientIdentity: @unchecked Sendable {
         return try CertificateReader(library: library, certificate: certificate).facts(host: "")
     }
 
-    /// Whether a password is needed.
+    /// True if the key in `pem` is encrypted, so that a password is needed.
     public static func isEncrypted(_ pem: [UInt8]) -> Bool {
         String(decoding: pem, as: UTF8.self).contains(text: "ENCRYPTED")
     }
 
-    /// Adds the ciphers of encrypted keys to the table in which OpenSSL looks them up by name; the
-    /// release binary starts without one. It has no others without the legacy provider.
+    /// Adds the ciphers of encrypted keys to OpenSSL's table of names, which is empty at the start
+    /// of the release binary. Without the legacy provider OpenSSL has no others.
     private static func addCiphersOfKeys(_ functions: swtls_functions) {
         let ciphers: [@convention(c) () -> OpaquePointer?] = [
             functions.EVP_des_ede3_cbc,
@@ -140,7 +143,7 @@ public final class ClientIdentity: @unchecked Sendable {
 
     /// A new self-signed certificate and its key, as PEM.
     ///
-    /// It does not expire before the year 9999: with it would go the account that it opens.
+    /// It expires in the year 9999, not before: the accounts that it opens would be lost.
     public static func make(
         name: String, type: KeyType = .ecdsa, now: Int
     ) throws(FetchError) -> [UInt8] {
@@ -169,7 +172,6 @@ public final class ClientIdentity: @unchecked Sendable {
         _ = functions.X509_NAME_add_entry_by_txt(
             subject, "CN", Int32(MBSTRING_FLAG), Array(name.utf8), Int32(name.utf8.count), -1, 0)
         _ = functions.X509_set_issuer_name(certificate, subject)
-        // Ed25519 brings its own digest.
         let digest = type == .ecdsa ? functions.EVP_sha256() : nil
         guard functions.X509_sign(certificate, pair, digest) > 0 else {
             throw FetchError(.internal, .input, "OpenSSL could not sign a certificate")

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// A carrier whose first byte must begin a record of TLS: what a server sends in clear after it has
-/// agreed to TLS would otherwise be taken for the reply to something that was asked in secret.
+/// A carrier that requires the first byte to begin a TLS record. Otherwise, plain text that a
+/// server sends after it has agreed to TLS could pass as the reply to a request made over TLS.
 final class FirstRecord: Carrier {
     private let carrier: any Carrier
     private var isChecked = false

@@ -2,9 +2,8 @@
 internal import CSmallWebTLS
 package import SmallWebCore
 
-/// What was recorded of a handshake.
 package struct RecordedHandshake: Sendable {
-    /// The certificates as they were sent, DER, the server's own first.
+    /// The certificates as sent, DER, the server's own first.
     package var chain: [[UInt8]]
     package var version = ""
     package var cipher = ""
@@ -17,7 +16,7 @@ package struct RecordedHandshake: Sendable {
 
     package init(chain: [[UInt8]]) { self.chain = chain }
 
-    /// The facts that a handshake like this has, with what authorities say today.
+    /// The facts of such a handshake, with today's verdict of the authorities.
     ///
     /// - Parameter host: The name or IP literal that the certificate should be for.
     /// - Throws: `tls` for bytes that are not a certificate; `not-built-in` without libssl.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
 
-/// The libraries of the system that fetches use, opened to look at them.
+/// The system's libraries that fetches use. Asking for the versions loads them.
 package enum SystemLibraries {
-    /// Each with its version; `nil` for one that is not installed.
+    /// Names and versions; `nil` for a library that is not installed.
     package static func versions() -> [(name: String, version: String?)] {
         let openSSL = (try? TLSLibrary.shared())?.functions.OpenSSL_version(OPENSSL_VERSION_STRING)
         return [

@@ -2,7 +2,7 @@
 internal import CSmallWebTLS
 internal import SmallWebCore
 
-/// OpenSSL, opened at the first use of TLS in the process.
+/// OpenSSL, loaded at the first use of TLS in the process.
 final class TLSLibrary: Sendable {
     let functions: swtls_functions
 
@@ -21,7 +21,7 @@ final class TLSLibrary: Sendable {
         self.functions = functions
     }
 
-    /// The oldest queued error's reason as a number and as words, and the queue emptied.
+    /// The reason of the oldest queued error, as a number and as words. Empties the queue.
     func takeError() -> (reason: Int32, words: String) {
         let code = functions.ERR_get_error()
         functions.ERR_clear_error()
@@ -36,7 +36,7 @@ final class TLSLibrary: Sendable {
     }
 }
 
-/// What all our own connections share.
+/// The `SSL_CTX` of all our own connections.
 //
 // @unchecked: the `SSL_CTX` does not change after `init`; OpenSSL counts references to it under its
 // own lock.
@@ -44,7 +44,8 @@ final class TLSContext: @unchecked Sendable {
     let library: TLSLibrary
     /// TLS 1.2 or later; certificates are judged by the trust rules, not by OpenSSL.
     let pointer: OpaquePointer
-    /// A BIO over our socket: OpenSSL's own would raise SIGPIPE and hide why a read ended.
+    /// A BIO over our socket: OpenSSL's own would raise SIGPIPE, and hide the reason of an end of
+    /// file.
     let socketMethod: OpaquePointer
 
     private static let made = Result { () throws(FetchError) in try TLSContext() }
@@ -55,7 +56,7 @@ final class TLSContext: @unchecked Sendable {
     private init() throws(FetchError) {
         library = try TLSLibrary.shared()
         let functions = library.functions
-        // Neither openssl.cnf nor error strings are wanted: both cost start-up time.
+        // Neither openssl.cnf nor error strings are loaded: both cost start-up time.
         _ = functions.OPENSSL_init_crypto(UInt64(swtls_crypto_init_options), nil)
         _ = functions.OPENSSL_init_ssl(UInt64(swtls_init_options), nil)
         guard let context = functions.SSL_CTX_new(functions.TLS_client_method()),
@@ -79,29 +80,29 @@ final class TLSContext: @unchecked Sendable {
     }
 }
 
-/// What the BIO callbacks work on. Owned by ``TLSSession``, which outlives its `SSL`, which owns
-/// the BIO.
+/// State of the BIO callbacks. Owned by ``TLSSession``, which outlives its `SSL`, which owns the
+/// BIO.
 final class SocketBIOState {
     var carrier: (any Carrier)?
-    /// How the carrier's other side ended, once that has been seen.
+    /// The peer's end of the stream, once seen.
     var ending: ByteStream.Ending?
-    /// The failure of the last send or receive that was neither data nor "would block".
+    /// The last error of the carrier other than "would block".
     var failure: FetchError?
-    /// Whether the server wants a client certificate.
+    /// True once the server has asked for a client certificate.
     var isAskedForIdentity = false
-    /// Whether there is one to show.
+    /// True if there is a client certificate to show.
     var hasIdentity = false
-    /// Whether the session that is resumed was begun with it.
+    /// True if the session that is resumed was begun with the client certificate.
     var hasShownIdentityBefore = false
     var hasShownIdentity: Bool { isAskedForIdentity && hasIdentity || hasShownIdentityBefore }
-    /// Where sessions go that the server offers; `nil` for nowhere.
+    /// Cache for sessions that the server offers; `nil` to drop them.
     var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)?
-    /// What is known of the server's certificate.
+    /// The server's certificate, once read.
     var certificate: Connection.Certificate?
 }
 
-/// OpenSSL's callback for a session that the server offers to resume: during the handshake with
-/// TLS 1.2, between the first bytes that are read with 1.3.
+/// OpenSSL's callback for a session that the server offers to resume: during the handshake with TLS
+/// 1.2, between the first bytes that are read with 1.3.
 ///
 /// - Returns: 1 when the reference to `session` was taken.
 private func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> Int32 {
@@ -116,7 +117,7 @@ private func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> In
     return 1
 }
 
-/// The state behind a BIO; OpenSSL calls back only while its owner is inside an SSL call.
+/// The state of a BIO; OpenSSL calls back only while its owner is inside an SSL call.
 private func state(of bio: OpaquePointer?) -> SocketBIOState? {
     guard let library = try? TLSLibrary.shared(), let data = library.functions.BIO_get_data(bio)
     else { return nil }
@@ -150,7 +151,7 @@ private func socketBIOWrite(
     }
 }
 
-/// What both do around `bytes`, which moves some and is `nil` when that would block.
+/// The shared part of read and write. `bytes` moves some bytes; `nil` if that would block.
 private func move(
     _ bio: OpaquePointer?, _ direction: Int32,
     _ bytes: (SocketBIOState, any Carrier) throws(FetchError) -> Int32?

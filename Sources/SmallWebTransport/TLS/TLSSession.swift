@@ -2,25 +2,25 @@
 internal import CSmallWebTLS
 internal import SmallWebCore
 
-/// One TLS connection over what carries its bytes. Owns the `SSL`.
+/// One TLS connection over a carrier. Owns the `SSL`.
 final class TLSSession: Carrier {
     private let library: TLSLibrary
     private let ssl: OpaquePointer
     private let bioState = SocketBIOState()
     private let serverName: String?
-    /// The end of a proxy's connection proves nothing about the target that it carries.
+    /// The end of the TLS session with a proxy proves nothing about the target's data in it.
     private let isOfProxy: Bool
     /// After a fatal error OpenSSL forbids further calls, close_notify included.
     private var isBroken = false
     private var hasReceived = false
-    /// Whether the handshake began with a session of an earlier connection.
+    /// True if the handshake began with a session of an earlier connection.
     private(set) var hasOfferedSession = false
 
     /// - Parameters:
-    ///   - serverName: For SNI: a host name, or `nil` for an IP literal.
-    ///   - identity: Shown if the server asks for one.
-    ///   - sessions: Where to look for one to resume, and to keep those that the server offers.
-    ///   - isOfProxy: Whether a proxy is at its other end.
+    ///   - serverName: Host name for SNI; `nil` for an IP literal.
+    ///   - identity: Client certificate, if the server asks for one.
+    ///   - sessions: Cache for a session to resume, and for sessions that the server offers.
+    ///   - isOfProxy: True if the peer is a proxy.
     init(
         over carrier: any Carrier, serverName: String?, identity: ClientIdentity? = nil,
         sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil,
@@ -45,7 +45,7 @@ final class TLSSession: Carrier {
         library.functions.BIO_set_init(bio, 1)
         library.functions.SSL_set_bio(ssl, bio, bio)
         library.functions.SSL_set_connect_state(ssl)
-        // OpenSSL asks for a certificate just when the server has asked for one.
+        // OpenSSL calls this when the server asks for a certificate.
         library.functions.SSL_set_cert_cb(
             ssl,
             { _, state in
@@ -76,7 +76,7 @@ final class TLSSession: Carrier {
         library.functions.SSL_free(ssl)
     }
 
-    /// One step of the handshake: `nil` when it is done, else what to wait for.
+    /// One step of the handshake: `nil` when it is done, else the readiness to wait for.
     ///
     /// - Throws: `tls`, also when the server closes or resets; `send`, `receive`.
     func handshake() throws(FetchError) -> Readiness? {
@@ -116,7 +116,7 @@ final class TLSSession: Carrier {
         if let failure = bioState.failure { throw failure }
         if let ending = bioState.ending { return .ended(ending) }
         let (number, reason) = library.takeError()
-        // TLS 1.3 lets the server complain only after the handshake.
+        // With TLS 1.3 the server can complain only after the handshake.
         if isAboutIdentity(number) && !hasReceived { throw identityDemand(reason) }
         throw FetchError(.receive, .body, "TLS failed: \(reason)")
     }
@@ -129,7 +129,7 @@ final class TLSSession: Carrier {
         let error = library.functions.SSL_get_error(ssl, status)
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
         isBroken = true
-        // Once: what had come before is still read.
+        // Thrown once: data that had arrived before can still be read.
         if let failure = bioState.failure.take() { throw failure }
         throw FetchError(.send, .send, "TLS failed: \(library.takeError().words)")
     }
@@ -150,7 +150,7 @@ final class TLSSession: Carrier {
             || library.functions.SSL_get_error(ssl, status) != SSL_ERROR_WANT_WRITE
     }
 
-    /// Sends close_notify if the carrier takes it at once, and lets go of the carrier.
+    /// Sends close_notify if the carrier accepts it at once, and releases the carrier.
     func close() {
         if !isBroken, bioState.carrier != nil {
             library.functions.ERR_clear_error()
@@ -163,7 +163,7 @@ final class TLSSession: Carrier {
     /// Facts about the finished handshake.
     ///
     /// - Parameter host: The name or IP literal that the certificate should be for.
-    /// - Parameter asksAuthorities: Whether to find out if one of them vouches for it.
+    /// - Parameter asksAuthorities: True to verify the certificate against the authorities.
     /// - Throws: `tls` when the server sent no certificate that can be read.
     func facts(host: String, asksAuthorities: Bool) throws(FetchError) -> Connection.TLS {
         let authority =
@@ -177,9 +177,9 @@ final class TLSSession: Carrier {
         return facts
     }
 
-    /// The same for an `SSL` that is owned elsewhere.
+    /// Facts about the handshake of an `SSL` that is owned elsewhere.
     ///
-    /// - Parameter known: What is known of the certificate if the session is an earlier one.
+    /// - Parameter known: The certificate of the session, for the case that it is resumed.
     static func facts(
         _ ssl: OpaquePointer, library: TLSLibrary, host: String, serverName: String?,
         authority: Connection.Authority = .unchecked, known: Connection.Certificate? = nil
@@ -213,7 +213,7 @@ final class TLSSession: Carrier {
     /// The certificates that the server sent when the session began, DER, its own first.
     func chain() -> [[UInt8]] { Self.chain(of: ssl, library) }
 
-    /// The same for an `SSL` that is owned elsewhere.
+    /// The chain of an `SSL` that is owned elsewhere.
     static func chain(of ssl: OpaquePointer, _ library: TLSLibrary) -> [[UInt8]] {
         let functions = library.functions
         guard let stack = functions.SSL_get_peer_cert_chain(ssl) else { return [] }
@@ -237,14 +237,14 @@ final class TLSSession: Carrier {
         return try CertificateReader(library: library, certificate: certificate).facts(host: host)
     }
 
-    /// Whether the server asked for a client certificate, and there was one; a session that is
-    /// resumed was begun with it.
+    /// True if the server asked for a client certificate and got one, or if the session that is
+    /// resumed was begun with one.
     var hasShownIdentity: Bool { bioState.hasShownIdentity }
 
-    /// Whether an alert says that the server wants a client certificate, or another one: those
-    /// about certificates, and the one that TLS 1.2 has for all it dislikes (RFC 8446 §6.2).
+    /// True if an alert means that the server wants a client certificate, or another one: alerts
+    /// about certificates, and handshake_failure, TLS 1.2's general alert (RFC 8446 §6.2).
     private func isAboutIdentity(_ reason: Int32) -> Bool {
-        // OpenSSL numbers the reasons that came as alerts from 1000 on.
+        // OpenSSL's reasons for received alerts are the alert's number plus 1000.
         let alerts: [Int32] = [40, 41, 42, 43, 44, 45, 46, 48, 49, 116]
         return bioState.isAskedForIdentity && alerts.contains(reason - SSL_AD_REASON_OFFSET)
     }

@@ -2,12 +2,12 @@
 internal import CSmallWebTLS
 internal import SmallWebCore
 
-/// TLS sessions that a server offered to resume (RFC 8446 §2.2), for the later connections of one
-/// run. Nothing of it is ever written anywhere.
+/// TLS sessions that servers offered to resume (RFC 8446 §2.2), for later connections of one run.
+/// They are never written to disk.
 ///
-/// A session belongs to a host, a port and the identity that was shown: what the server knows about
-/// one identity's connection never reaches another's. Resuming skips the certificate's way over the
-/// wire, not its judgement: the trust rules see the one that the session began with.
+/// A session belongs to a host, a port and the client certificate that was shown: data of one
+/// identity's connection never reaches another's. Resuming saves sending the certificate, not
+/// judging it: the trust rules see the certificate that the session began with.
 //
 // @unchecked: used on its fetcher's event loop alone.
 package final class TLSSessionCache: @unchecked Sendable {
@@ -15,7 +15,7 @@ package final class TLSSessionCache: @unchecked Sendable {
         let endpoint: Endpoint
         /// SHA-256 of the certificate shown, or to be shown if the server asks; `nil` for none.
         let identity: [UInt8]?
-        /// A session tells the server who comes again, so it is not used for two ways.
+        /// A resumed session identifies the client to the server, so routes do not share sessions.
         let route: Route
     }
 
@@ -30,10 +30,10 @@ package final class TLSSessionCache: @unchecked Sendable {
     /// Newest last.
     private var entries: [Place: [Entry]] = [:]
     private var count = 0
-    /// Places whose server breaks off when it is offered the session that it gave.
+    /// Places whose servers abort a handshake that offers a session of theirs.
     private var hopeless: Set<Place> = []
 
-    /// Enough for as many connections at once as anybody makes to one place.
+    /// Exceeds the number of simultaneous connections to one place.
     private static let entriesPerPlaceMax = 64
     private static let entriesMax = 1024
 
@@ -41,10 +41,10 @@ package final class TLSSessionCache: @unchecked Sendable {
 
     deinit { removeAll() }
 
-    /// The newest session of a place, and the reference to it.
+    /// The newest session of a place. The caller owns the reference.
     ///
-    /// A session of TLS 1.3 is used once, so that an observer cannot tell that two connections
-    /// are the same client's (RFC 8446 §C.4).
+    /// A session of TLS 1.3 is used once, so that an observer cannot tell that two connections are
+    /// the same client's (RFC 8446 §C.4).
     func take(_ place: Place, _ library: TLSLibrary) -> Entry? {
         guard let entry = entries[place]?.last else { return nil }
         if library.functions.SSL_SESSION_get_protocol_version(entry.session) >= TLS1_3_VERSION {
@@ -56,9 +56,9 @@ package final class TLSSessionCache: @unchecked Sendable {
         return entry
     }
 
-    /// - Parameter entry: Its reference is the cache's from here on.
+    /// - Parameter entry: The cache takes over its reference.
     func add(_ entry: Entry, for place: Place) {
-        // After that many servers, the first ones are seldom visited again soon.
+        // After this many servers, the first ones are seldom visited again soon.
         if count >= Self.entriesMax { removeAll() }
         guard !hopeless.contains(place), entries[place, default: []].count < Self.entriesPerPlaceMax
         else { return Self.release(entry) }
@@ -66,7 +66,7 @@ package final class TLSSessionCache: @unchecked Sendable {
         count += 1
     }
 
-    /// Keeps no session of `place` from here on.
+    /// Drops the sessions of `place`, and keeps none from here on.
     func giveUp(_ place: Place) {
         hopeless.insert(place)
         let gone = entries.removeValue(forKey: place) ?? []
@@ -81,7 +81,7 @@ package final class TLSSessionCache: @unchecked Sendable {
     }
 
     static func release(_ entry: Entry) {
-        // A session exists only once the library is loaded.
+        // A session exists only if the library is loaded.
         (try? TLSLibrary.shared())?.functions.SSL_SESSION_free(entry.session)
     }
 }
