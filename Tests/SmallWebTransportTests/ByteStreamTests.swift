@@ -139,7 +139,7 @@ struct ByteStreamTests {
     @Test(arguments: Layer.allCases)
     func aLargeBodyArrivesIntact(_ layer: Layer) async throws {
         #if DEBUG
-        let size = 32 << 20
+        let size = 8 << 20
         #else
         let size = 256 << 20
         #endif
