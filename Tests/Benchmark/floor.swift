@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The least that a fetch costs in Swift: what floor.c does over gopher, for a path, beside which it
-// shows what the start of Swift's runtime takes before the first line of a program.
+// The least cost of a fetch in Swift: the same as floor.c over gopher, for a path. Compared with
+// floor.c it shows the cost of starting Swift's runtime, before the first line of a program.
 //
 //     floor-swift [PORT PATH]      body to stdout; without words it ends at once
 import Glibc

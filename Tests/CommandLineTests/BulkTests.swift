@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Many URLs: where they come from, when they start, and what becomes of them.
+/// Many URLs: lists, concurrency, and their results.
 @Suite(.anyNumberOfLoops) struct BulkTests {
     private let smallweb = Smallweb()
 
@@ -136,7 +136,7 @@ import Testing
         #expect(try Records(Array(rest)).summary?["requests"]?.int == 5)
     }
 
-    /// Whatever is asked for, in whatever way: as many answers as questions.
+    /// Any mix of requests and options gets as many answers as requests.
     @Test(arguments: 0..<6)
     func everyRequestGetsOneAnswer(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

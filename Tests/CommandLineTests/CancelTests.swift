@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// A co-process ends single requests, and has what uploads and proxies need in its lines.
+/// Co-process mode: cancelling single requests, and uploads and proxies in request lines.
 @Suite(.timeLimit(.minutes(30)))
 struct CancelTests {
     private let smallweb = Smallweb()
@@ -25,7 +25,7 @@ struct CancelTests {
         #"{"url":"gopher://127.0.0.1:\#(server.port)/9/a","id":\#(id)}"#
     }
 
-    /// Those under way, those that wait for their host, and those of one id.
+    /// Requests under way, requests queued for their host, and two requests with the same id.
     @Test(arguments: [["-Z"], ["-j", "1"], ["-Z", "--ordered"], ["-Z", "--loops", "2"]])
     func endsWhatHasTheId(_ more: [String]) throws {
         let server = try silent()
@@ -43,7 +43,7 @@ struct CancelTests {
         #expect(records["summary"].first?["requests"]?.int == 4)
     }
 
-    /// What is not there any more, or never was, is no request either.
+    /// Cancelling an unknown or a finished request has no effect and no record.
     @Test func whatIsNotThereIsNotAnswered() throws {
         let capsule = try LoopbackServer { peer in
             _ = peer.readLine()

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// Certificates of every kind, each under every policy, through the binary: what it exits with,
-/// what it says, what it stores, and that nothing reaches a server that is not trusted.
+/// Certificates of every kind, each under every policy, through the binary: exit status, messages,
+/// stored pins, and that nothing reaches a server that is not trusted.
 @Suite(.timeLimit(.minutes(30)))
 struct CertificateLabTests {
     private static let day = 86_400
@@ -17,14 +17,14 @@ struct CertificateLabTests {
         names: [], ips: [], key: .rsa2048, commonName: "lab middle", issuer: root,
         isAuthority: true)
 
-    /// One kind of certificate, and what is wrong with it.
+    /// One kind of certificate, and its fault.
     private struct Specimen {
         let name: String
         let certificate: TestCertificate
         var host = "capsule.test"
         /// The codes of the notes under `tofu`.
         var notes: [String] = []
-        /// Whether an authority vouches for it, for this name and today.
+        /// True if an authority vouches for it, for this name and today.
         var isVouchedFor = true
 
         var key: String { "sha256:" + certificate.spkiSHA256.hex }
@@ -145,7 +145,7 @@ struct CertificateLabTests {
         let isStored: Bool
     }
 
-    /// What a new place gets, by the policies that look at nothing but the certificate.
+    /// The result for a new place, for policies that look at nothing but the certificate.
     private func expected(_ specimen: Specimen) -> [Expected] {
         let isVouchedFor = specimen.isVouchedFor
         let other = "sha256:" + String(repeating: "ab", count: 32)
@@ -228,11 +228,11 @@ struct CertificateLabTests {
 
     // MARK: A place that is known
 
-    /// What becomes of a certificate after another one.
+    /// A certificate that replaces a known one, and the result.
     private struct Change {
         let name: String
         let isSameKey: Bool
-        /// Whether the certificate that is known has expired.
+        /// True if the known certificate has expired.
         let isDue: Bool
         /// Exit status and verdict by policy.
         let expected: [(policy: String, exit: Int, verdict: String)]
@@ -341,7 +341,7 @@ struct CertificateLabTests {
         }
     }
 
-    /// Does what the hint says, and fetches again.
+    /// Follows the hint, and fetches again.
     private func accept(
         _ record: JSON, store smallweb: Smallweb, old arguments: [String], _ name: String
     ) throws {

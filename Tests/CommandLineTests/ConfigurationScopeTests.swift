@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// Which options a section of the config file may have: those that have an effect there.
+/// Options that a section of the config file may have: exactly the ones with an effect there.
 @Suite(.timeLimit(.minutes(30)))
 struct ConfigurationScopeTests {
     /// One server of each kind.
@@ -135,7 +135,7 @@ struct ConfigurationScopeTests {
         let result = try smallweb.run(
             words.split(separator: " ").map(String.init) + ["-K", "config"])
         let files = smallweb.home.files(below: ".").filter { $0 != "config" }.sorted()
-        // What holds for a whole run is not said of one URL.
+        // A message about a whole run does not begin with a URL.
         let url = words.split(separator: " ").last { $0.contains("://") } ?? ""
         let errors = result.errors.replacingOccurrences(of: "\(url): ", with: "")
             .replacing(/after [0-9]+ ms/, with: "after some time")
@@ -162,7 +162,7 @@ struct ConfigurationScopeTests {
         #expect(Set(Option.all.filter { $0.scope == .url }.map(\.long)) == tried)
     }
 
-    /// What one command knows is nothing that a user always wants.
+    /// Options of a single command make no sense as a default.
     @Test(arguments: [
         "heads", "tags", "symref", "dates", "tar", "prefix", "strip", "lfs",
         "max-count", "since", "format", "long", "match", "abbrev", "exact-match", "patch", "null",
@@ -202,7 +202,7 @@ struct ConfigurationScopeTests {
         }
     }
 
-    /// What a section says of one host must not reach standard output out of turn.
+    /// An option of a section must not bring bodies to standard output out of order.
     @Test func bodiesStayInOrderWhenASectionPutsThemBackOnStandardOutput() throws {
         let slow = try LoopbackServer { peer in
             _ = peer.readLine()
@@ -216,7 +216,7 @@ struct ConfigurationScopeTests {
         #expect(observed.status == 0 && observed.output.hasPrefix("slow\r\n"), "\(observed)")
     }
 
-    /// What the command itself is for is not changed by a file.
+    /// A config file does not change the purpose of a command.
     @Test func aCommandIgnoresWhatItHasNoUseFor() throws {
         let servers = try Servers()
         let url = servers.filled("gopher://127.0.0.1:GOPHER/0/about.txt")

@@ -150,7 +150,7 @@ import Testing
             ("[host *:\(port)]\nmax-filesize = 3", true),
             ("[host [01]*.1:\(port)]\nmax-filesize = 3", true),
             ("[host 127.0.0.2:\(port)]\nmax-filesize = 3", false),
-            // Of two that match the later one wins, whichever is the more particular.
+            // If two sections match, the later one wins, even over a more specific one.
             ("[host *:\(port)]\nmax-filesize = 3\n[host *]\nmax-filesize = 1k", false),
             ("[host *]\nmax-filesize = 1k\n[host *:\(port)]\nmax-filesize = 3", true),
         ] {
@@ -196,7 +196,7 @@ import Testing
         let start = "smallweb: \(smallweb.home.file("config")):3: \(message)\n"
         let result = try smallweb.run(["get", "gopher://127.0.0.1:1/"])
         #expect(result.status == 2 && result.errors.hasPrefix(start), "\(result.errors)")
-        // What lists the settings names it and goes on.
+        // `config`, which lists the settings, reports the error and goes on.
         let list = try smallweb.run(["config"])
         #expect(list.errors.hasPrefix(start), "\(list.errors)")
         #expect(list.text == "raw = true\n[host b.test] max-redirs = 2\n" && list.status == 0)

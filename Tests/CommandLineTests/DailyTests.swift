@@ -53,7 +53,7 @@ import Testing
         #expect(isWhole || text.contains("All of them: smallweb help \(name)\n"))
     }
 
-    /// What an unset variable of a shell leaves.
+    /// An unset variable in a shell script leaves an empty argument.
     @Test(arguments: [
         ["-o", "", "gopher://h/"], ["-D", "", "gopher://h/"], ["-E", "", "x"], [""],
     ])
@@ -202,7 +202,7 @@ import Testing
         #expect(words.isSuperset(of: RecordFields.all(.builtIn)))
     }
 
-    /// A page's name, or what is about plugins in the plural.
+    /// The name of a man page, or the plural.
     @Test(arguments: [
         ("smallweb-wire", "wire"), ("smallweb-json", "json"), ("smallweb-get", "get"),
         ("smallweb-plugin", "plugin"), ("plugins", "plugin"),
@@ -278,7 +278,7 @@ import Testing
         let path = smallweb.home.file(".cache/" + file)
         let attributes = try FileManager.default.attributesOfItem(atPath: path)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
-        // Nothing of what is not to be remembered, and of what is to be forgotten.
+        // Neither --no-history nor a pattern fills the cache, and clearing the history empties it.
         let other = Smallweb()
         #expect(try other.run(["refs", "--no-history", url]).status == 0)
         #expect(try other.run(["refs", "--history", url, "v*"]).status == 0)
@@ -318,7 +318,7 @@ import Testing
             "gemini://a.example/x/1\ngemini://a.example/x/2\n:\n"
         ),
         (["get", "b.ex"], "gemini://b.example/\n:nospace,replace\n"),
-        // Of a host that begins so each, and of no other that has it after a dot.
+        // Every host with this prefix, but no host that has it after a dot.
         (["get", "a"], "gemini://a.example/\ngemini://above.test/\n:nospace,replace\n"),
         (["get", "abov"], "gemini://above.test/\n:nospace,replace\n"),
         (["get", "tit"], ":\n"), (["open", "titan:"], ":\n"), (["put", "gemi"], ":\n"),

@@ -18,8 +18,8 @@ private func wcwidth(_ character: Int32) -> Int32
         #expect(DisplayWidth.of(text) == columns, "\(text)")
     }
 
-    /// What the C library says in a UTF-8 locale, which depends on its version: few characters may
-    /// be judged otherwise.
+    /// Compares with the C library in a UTF-8 locale. Its version matters, so a few characters may
+    /// differ.
     @Test func agreesWithTheCLibrary() throws {
         let locale = try #require(newlocale(LC_CTYPE_MASK, "C.UTF-8", nil))
         let before = uselocale(locale)

@@ -7,7 +7,7 @@ import Testing
 
 /// A program's records are the command line's, byte for byte.
 @Suite struct EmbedderTests {
-    /// What differs from run to run, and the sentences that name options.
+    /// Masks values that differ from run to run, and sentences that name options.
     private static func masked(_ line: Substring) -> String {
         var text = String(line)
         for pattern in [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What `explain` says is what `get` does with the same options, wherever they are given.
+/// `explain` agrees with `get` for the same options, wherever they are given.
 @Suite(.timeLimit(.minutes(30)))
 struct ExplainAgreementTests {
     /// An option with a value; `nil` for a switch that is turned on.
@@ -26,7 +26,7 @@ struct ExplainAgreementTests {
         ("trust", "tofu"), ("identity", "ada"), ("cert", "nosuch"), ("fallback-curl", nil),
         ("proxy", "http://127.0.0.1:1"), ("inline-max", "3"), ("max-time", "soon"),
     ]
-    /// Those of a whole run.
+    /// Options of a whole run.
     private static let runChoices: [Choice] = [
         ("json", nil), ("json", nil), ("json", nil), ("silent", nil), ("dump-header", "head"),
         ("dump-header", "-"), ("summary", nil),
@@ -90,7 +90,7 @@ struct ExplainAgreementTests {
         }
     }
 
-    /// What an explanation says, from its record or its text.
+    /// The facts of an explanation, from its record or its text.
     private struct Explained {
         var output = ""
         /// With the escapes of the text.

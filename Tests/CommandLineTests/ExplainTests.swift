@@ -18,7 +18,7 @@ struct ExplainTests {
         return try #require(try Records(result.output)["explanation"].first)
     }
 
-    /// For every scheme: what follows its name and the place, and options.
+    /// For every scheme: the rest of a URL after the place, and options.
     private static let cases: [String: [(rest: String, options: [String])]] = [
         "gemini": [("", []), ("/a?b#c", ["-d", "small web"])],
         "titan": [("/a/b.gmi", ["-d", "hello"])],
@@ -48,7 +48,7 @@ struct ExplainTests {
         for (rest, options) in cases {
             let expected = Locked(1)
             let server = try LoopbackServer(tls: isTLS ? certificate : nil) { peer in
-                // Whatever the answer would be, it ends here.
+                // No reply is needed: the server ends after the request.
                 _ = peer.read(expected.withLock { $0 })
             }
             let url = "\(scheme.name)://127.0.0.1:\(server.port)\(rest)"
@@ -142,7 +142,7 @@ struct ExplainTests {
         #expect(records.exits == [1, 3] && records["explanation"].count == 1)
         #expect(records["error"].map { $0["url"]?.string } == [urls[0], urls[2]])
         #expect(records["error"].map { $0["n"]?.int } == [0, 2])
-        // What is known is said all the same.
+        // A name that cannot be resolved does not hide the rest of the explanation.
         let result = try smallweb.run(["explain", "gemini://no-such-host.invalid/"])
         #expect(result.text.contains("gemini://no-such-host.invalid/\\r\\n"))
     }

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What strangers' pages look like that should become feeds, and pages that are watched.
+/// Pages as strangers write them, read as feeds, and pages that are watched.
 @Suite struct FeedFormsTests {
     private let smallweb = Smallweb()
 
@@ -73,7 +73,7 @@ import Testing
                 """)
     }
 
-    /// A page about one day is not a list of what its links lead to.
+    /// A page about one day is not a list of the pages it links to.
     @Test func theTitleOfAPostIsNoDay() throws {
         let result = try feed("# 2026-06-07 A post\n=> /back Back\n")
         #expect(result.text == "# 2026-06-07 A post\n\n" && result.errors.contains("--new"))
@@ -153,7 +153,7 @@ import Testing
         #expect(try Records(record.output).all[0]["exit"]?.int == 8)
     }
 
-    /// A host that has failed is not asked again at once; what it failed with is remembered.
+    /// A host that failed is not asked again at once, and its failure is remembered.
     @Test func theRealStatusStaysBehindAPause() throws {
         let gone = try LoopbackServer(tls: .make()) { $0.reset() }
         let url = "gemini://127.0.0.1:\(gone.port)/"

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What ends up on disk.
+/// Files that fetches write.
 @Suite struct FileTests {
     @Test(arguments: ["/truncated", "/status/51", "/reset", "/malformed"])
     func nothingAppearsUnderTheNameOfAFailedFetch(_ path: String) throws {
@@ -225,7 +225,7 @@ import Testing
         #expect(word.contains("about.txt, which exists: nothing is fetched"))
     }
 
-    /// Of these three the URL tells no name.
+    /// These three URLs contain no file name.
     @Test func whereOnlyTheReplyTellsTheNameItIsAskedFor() throws {
         let (hole, capsule, smallweb) = (try Hole(), try Capsule(), Smallweb())
         let web = try LoopbackServer(handler: DemoSites.web)
@@ -240,7 +240,7 @@ import Testing
         #expect(text.contains("a file that the reply names in out\n"), "\(text)")
     }
 
-    /// What has the name may be another page's.
+    /// A file of this name may be another page's.
     @Test func whereOnlyTheReplyTellsTheNameNothingIsContinued() throws {
         let smallweb = Smallweb()
         let web = try LoopbackServer(handler: DemoSites.web)
@@ -252,7 +252,7 @@ import Testing
         }
     }
 
-    /// Who chose the name of a link did not choose where it leads.
+    /// The author of a URL chose the name of the link, but not its target.
     @Test func aNameOfTheURLReplacesALinkAndNotItsTarget() throws {
         let (hole, smallweb) = (try Hole(), Smallweb())
         let url = hole.place + "/0/about.txt"
@@ -294,7 +294,7 @@ import Testing
         #expect(smallweb.home.names == ["file.part"])
     }
 
-    /// What a script writes before and after stays.
+    /// Output of a script before and after ours stays.
     @Test func aNameOfStandardOutputIsStandardOutput() throws {
         let (hole, smallweb) = (try Hole(), Smallweb())
         let url = hole.place + "/0/about.txt"
@@ -313,7 +313,7 @@ import Testing
         }
     }
 
-    /// What came of a body is not all of it because its rest need not be waited for.
+    /// The end of the body is not awaited here, so the part that came is not taken for all of it.
     @Test func aSignalEndsABodyThatIsHeldBack() throws {
         let server = try LoopbackServer { peer in
             _ = peer.readLine()
@@ -329,7 +329,7 @@ import Testing
         #expect(result.status == -SIGTERM && smallweb.home.names.isEmpty)
     }
 
-    /// What was hashed is not what the file has.
+    /// A hash of the rest alone would not be the hash of the file.
     @Test func aRestHasNoHash() throws {
         let server = try LoopbackServer { peer in
             guard WebRequest(from: peer) != nil else { return }
@@ -361,7 +361,7 @@ import Testing
         #expect(slow.status == Outcome.timeout.exitStatus)
     }
 
-    // MARK: What somebody else has put there
+    // MARK: Files that somebody else has put there
 
     @Test(arguments: [
         ("ln -s victim f.part", "it is a symbolic link"),

@@ -11,7 +11,7 @@ struct FirstVisitTests {
 
     init() throws { capsule = try Capsule() }
 
-    /// Arguments that fetch a page of each host, all of which are one server.
+    /// Arguments that fetch a page of each host; all hosts are one server.
     private func visits(_ hosts: [String]) -> [String] {
         let port = capsule.server.port
         let options = ["get", "-s", "-j", "32", "--body", "none", "--json"]
@@ -20,7 +20,7 @@ struct FirstVisitTests {
             + hosts.map { "gemini://\($0):\(port)/1k" }
     }
 
-    /// The places of the store, each line of which is whole.
+    /// The places of the store. Checks that each line is complete.
     private func places() throws -> [String] {
         let content = try #require(smallweb.home.content("hosts"))
         #expect(content.last == UInt8(ascii: "\n"))

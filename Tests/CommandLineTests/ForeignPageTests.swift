@@ -207,7 +207,7 @@ import Testing
         }
     }
 
-    /// What only looks like the beginning of one takes nothing away.
+    /// An incomplete escape sequence removes none of the text after it.
     @Test func anUnfinishedSequenceHidesNoText() throws {
         let (server, url) = try page(
             "gemini", "text/gemini", "a\u{1B}]0;visible\nb\u{1B}[12\nc\u{1B}\nd\u{1B}P text\n")

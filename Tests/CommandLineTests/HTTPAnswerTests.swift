@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// What HTTP servers answer beside pages, ~/.netrc, and where a server's word may lead.
+/// Answers of HTTP servers that are not pages, ~/.netrc, and limits of redirects.
 @Suite struct HTTPAnswerTests {
     private let smallweb = Smallweb()
 
@@ -63,7 +63,7 @@ import Testing
         #expect(asked.values.count == 1)
     }
 
-    /// What was typed is at one itself.
+    /// The typed URL is itself at a private address.
     @Test func aPrivateURLMayLeadToAnother() throws {
         let server = try LoopbackServer(handler: DemoSites.web)
         let url = "http://127.0.0.1:\(server.port)/redirect/2"

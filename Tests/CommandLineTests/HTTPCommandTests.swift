@@ -25,7 +25,7 @@ import Testing
 
     init() throws { site = try Site() }
 
-    // MARK: What is printed
+    // MARK: Output
 
     @Test func headPrintsTheHeaderAlone() throws {
         let result = try smallweb.run(["-I", site.place + "/1k"])
@@ -72,7 +72,7 @@ import Testing
         #expect(smallweb.home.names == ["head"])
     }
 
-    /// A part of 6 bytes is there: what the server says decides, and it says that there is more.
+    /// At the end 6 bytes are there, but the total in Content-Range counts, and it is larger.
     @Test func aShortRestIsNoWholeFile() throws {
         let short = try LoopbackServer { peer in
             guard WebRequest(from: peer) != nil else { return }
@@ -103,7 +103,7 @@ import Testing
         #expect(smallweb.home.names == ["5000", "cut.part"])
     }
 
-    /// What a cut has left is one file, with which `-C -` goes on.
+    /// A truncated fetch leaves one part file, and `-C -` continues it.
     @Test func aCutLeavesOnePartThatIsFinished() throws {
         let turns = Locked(0)
         let server = try LoopbackServer { peer in
@@ -137,7 +137,7 @@ import Testing
         #expect(raw.output == DemoSites.gzipBytes)
     }
 
-    // MARK: What is sent
+    // MARK: Requests
 
     @Test func fieldsAreSentInTheirOrder() throws {
         try Data("X-Two: 2\n\nX-Three: 3\r\n".utf8)
@@ -284,7 +284,7 @@ import Testing
         #expect(try smallweb.run([url]).status == 0)
     }
 
-    // MARK: What it costs those who do not use it
+    // MARK: Costs for other protocols
 
     /// Files mapped into the process while it waits for the server's answer.
     private func libraries(_ scheme: String, tls: Bool = false) throws -> String {

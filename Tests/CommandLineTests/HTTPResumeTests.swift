@@ -4,7 +4,7 @@ import SmallWebCore
 import SmallWebTestSupport
 import Testing
 
-/// `-C -` over HTTP: bytes of one state of a file are never joined to those of another.
+/// `-C -` over HTTP: bytes of two states of a file are never joined.
 @Suite struct HTTPResumeTests {
     private static let tag = "ETag: \"a\"\r\n"
     private static let day = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
@@ -17,7 +17,7 @@ import Testing
         let second: String
         var status = "206 Part"
         var body = "efghij"
-        /// What the rest was asked for by, beside `Range`.
+        /// The values of `If-Range` in the request for the rest.
         var condition: [String] = []
         let exit: Int32
         var description: String { "\(first.debugDescription) \(second.debugDescription) \(status)" }
@@ -26,7 +26,7 @@ import Testing
     private static let rest = "Content-Range: bytes 4-9/10\r\n"
 
     static let turns: [Turn] = [
-        // The same state, or one of which nothing is known.
+        // The same state, or no validator to tell.
         Turn(second: rest, exit: 0),
         Turn(first: tag, second: rest + tag, condition: ["\"a\""], exit: 0),
         Turn(first: tag, second: rest, condition: ["\"a\""], exit: 0),
@@ -102,7 +102,7 @@ import Testing
         }
     }
 
-    /// Whatever wrote the beginning.
+    /// Neither a user's file nor a part of ours is continued.
     @Test(arguments: ["gzip", "x-gzip", "br", "deflate", "zstd", "GZIP", "identity, gzip", "foo"])
     func aRestInACodingIsRefused(_ coding: String) throws {
         let coded = "Content-Range: bytes 4-9/10\r\nContent-Encoding: \(coding)\r\n"
@@ -118,7 +118,8 @@ import Testing
         }
     }
 
-    /// What was decoded has the tag and the length of another representation, and the same moment.
+    /// The decoded bytes come from another representation, with its own tag and length but the same
+    /// modification time.
     @Test(arguments: [("", ""), (day, day), (tag + day, day), (tag, ""), (day + now, now)])
     func aDecodedBeginningIsContinued(_ first: String, _ second: String) throws {
         let whole = Array(DemoSites.gzipText.utf8)

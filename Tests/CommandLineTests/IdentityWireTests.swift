@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Which client certificate arrives at a server, and which does not.
+/// Client certificates that arrive at a server, and client certificates that do not.
 @Suite(.timeLimit(.minutes(30)))
 struct IdentityWireTests {
     private let smallweb: Smallweb
@@ -41,7 +41,7 @@ struct IdentityWireTests {
         return try #require(record["cert"]?["sha256"]?.string)
     }
 
-    /// Whose certificate the last hop saw.
+    /// The client certificate that the last hop saw.
     private func who(
         _ server: LoopbackServer, _ path: String, _ options: [String] = [],
         host: String = "a.test"

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What `--json` writes, record by record.
+/// The output of `--json`, record by record.
 @Suite struct JSONTests {
     private let smallweb = Smallweb()
 

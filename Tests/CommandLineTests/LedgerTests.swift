@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Runs that end before their time, and what is left of them.
+/// Interrupted runs, and how a ledger resumes them.
 @Suite(.anyNumberOfLoops) struct LedgerTests {
     private let smallweb = Smallweb()
 
@@ -106,7 +106,7 @@ import Testing
         #expect(records.exits == [0, 0, 130, 130, 130, 130])
         #expect(records.terminal[5]["outcome"]?.string == "interrupted")
         #expect(records.summary?["exit"]?.int == Int(128 + signal))
-        // The ledger keeps what is done, and nothing else.
+        // Interrupted requests are not in the ledger: they are not done.
         #expect(try ledger().exits == [0, 0])
     }
 
@@ -195,7 +195,7 @@ import Testing
         #expect(try smallweb.run(arguments, stdin: list).status == 0)
         let done = try ledger().terminal.compactMap { $0["url"]?.string }
         #expect(done.count == 300 && Set(done) == Set(urls))
-        // Only what was under way at a kill has been asked for twice.
+        // Only requests under way at a kill are sent twice.
         let repeated = asked.update { $0.values.reduce(0, +) } - 300
         #expect(repeated <= 6 * 8, "\(repeated)")
     }
@@ -236,7 +236,7 @@ import Testing
         #expect(hole.server.connections.isEmpty)
         // Bodies and headers in one file lose one of them.
         #expect(try smallweb.run(["get", "-o", "x", "-D", "./x", url]).status == 2)
-        // What is no file is not replaced.
+        // A device is not replaced, so two options may share it.
         let words = ["get", "-o", "/dev/null", "-D", "/dev/null", "--ledger", "/dev/null", url]
         #expect(try smallweb.run(words).status == 0)
     }

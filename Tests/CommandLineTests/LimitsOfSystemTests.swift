@@ -4,8 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Limits that the system sets, files without an end, homes that are not there, and names that may
-/// look like others: each is reported as what it is.
+/// Limits that the system sets, endless files, missing home directories, and look-alike names: each
+/// gets a report of its own kind.
 @Suite(.timeLimit(.minutes(30)))
 struct LimitsOfSystemTests {
     private let smallweb = Smallweb()
@@ -31,7 +31,7 @@ struct LimitsOfSystemTests {
         #expect(!smallweb.home.names.contains { $0.hasPrefix("big") })
     }
 
-    /// They are for smallweb alone: what it starts has their default actions.
+    /// smallweb ignores these signals; programs that it starts get the default actions.
     @Test func programsHaveTheSignalsOfLimits() throws {
         let say = "grep SigIgn /proc/self/status >&4"
         let folder = try smallweb.plugin("#!/bin/sh\n" + say)
@@ -152,7 +152,7 @@ struct LimitsOfSystemTests {
 
     // MARK: Proxies and names
 
-    /// A proxy of a private address, such as Tor's, does not make what is behind it private.
+    /// A proxy at a private address, such as Tor's, does not make the hosts behind it private.
     @Test(arguments: ["http", "socks5", "socks5h", "socks4a"])
     func aPrivateProxyLeadsAProgramFurther(_ kind: String) throws {
         let proxy = try DemoProxy()
@@ -231,7 +231,7 @@ struct LimitsOfSystemTests {
 
     // MARK: Lines of lists
 
-    /// What is wrong with a line of a co-process is said without all of the line.
+    /// The error about a bad line of a co-process quotes only its beginning.
     @Test(arguments: [
         "{\"url\":@LONG@", "{\"@LONG@\":1,\"url\":\"gopher://a/\"}",
         "{\"type\":\"cancel\",\"@LONG@\":1}", "{\"url\":\"gopher://a/\",\"body\":\"@LONG@\"}",

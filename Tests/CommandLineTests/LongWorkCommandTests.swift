@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// What takes long before the first fetch, and in it, has a deadline.
+/// Deadlines also hold for long work before and during the first fetch.
 @Suite(.timeLimit(.minutes(10))) struct LongWorkCommandTests {
     private let smallweb = Smallweb()
 

@@ -3,7 +3,7 @@ import Testing
 
 /// Repeats each test of a suite with so many event loops: nothing may depend on their number.
 struct LoopsTrait: SuiteTrait, TestTrait, TestScoping {
-    /// What `--loops` says where URLs are fetched together; `nil` for nothing.
+    /// The value of `--loops` for concurrent fetches; `nil` without the option.
     @TaskLocal static var count: Int?
 
     var isRecursive: Bool { true }

@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// Programs whose URLs name no server, and what they may read.
+/// Programs for URLs without a server, and the files they may read.
 @Suite(.timeLimit(.minutes(30)))
 struct PlacelessTests {
     private let smallweb = Smallweb()
@@ -46,7 +46,7 @@ struct PlacelessTests {
         #expect(result.text == told + "\n", "\(result.errors)")
     }
 
-    /// Whatever a redirect or a link says: the place is not part of the path.
+    /// No redirect or link turns the place into a part of the path.
     @Test func aPlaceStaysInRedirectsAndLinks() throws {
         let folder = try plugin(
             host: "verbatim",
@@ -75,7 +75,7 @@ struct PlacelessTests {
             ], "\(links.errors)")
     }
 
-    /// What needs a host leads nowhere without one, also from a page of its own scheme.
+    /// A scheme with hosts gets no URL without one, not even from a page of the same scheme.
     @Test func aLinkWithoutItsHostIsNoURL() throws {
         let page =
             "=> gemini:/x a\n=> gemini:x b\n=> gopher:/x c\n=> gopher:///x d\n=> spartan:x e\n"
@@ -183,7 +183,7 @@ struct PlacelessTests {
         #expect(mkfifo(home.file("pipe"), 0o600) == 0)
         let refused = try get(pipe, "trial:")
         #expect(refused.status == 110 && refused.errors.contains("neither"), "\(refused.errors)")
-        // One inside of what may be read is followed only as far as that can be seen.
+        // A link inside of a permitted directory is followed only to files that are visible too.
         try FileManager.default.createSymbolicLink(
             atPath: home.file("mail/b"), withDestinationPath: home.file("other"))
         let inside = try smallweb.plugin(
@@ -218,7 +218,7 @@ struct PlacelessTests {
         #expect(smallweb.home.content(own + "trial/plugin.json") == nil)
         #expect(try smallweb.run(["plugin", "add", "--force", folder]).status == 0)
         #expect(try smallweb.run(["get", "trial:"]).text == "mail\n")
-        // A manifest that grows afterwards has no consent to what is new.
+        // If the manifest asks for more later, the consent does not cover it.
         let manifest = smallweb.home.file(own + "trial/plugin.json")
         let bytes = smallweb.home.content(own + "trial/plugin.json") ?? []
         let text = String(decoding: bytes, as: UTF8.self)

@@ -93,12 +93,12 @@ internal import Testing
             #expect(found.last == Self.long + "=text")
             #expect(found.count == 21)
         }
-        // What stands there in an archive of GNU is a time.
+        // The GNU format has a time at this offset, not a prefix.
         let old = Self.file("a", magic: "ustar  \0", prefix: "14500000000")
         #expect(try read(old + Self.manifest + Self.end) == ["a="])
     }
 
-    /// What is wrong, and what is said of it.
+    /// Bad archives, and the message for each.
     private static let wrong: [(bytes: [UInt8], why: String)] = {
         var wrong: [([UInt8], String)] = []
         func add(_ bytes: [UInt8], _ why: String) { wrong.append((bytes, why)) }

@@ -2,19 +2,19 @@
 import Foundation
 import Testing
 
-/// What docs/plugins.md and docs/wire.md quote.
+/// The quotations in docs/plugins.md and docs/wire.md.
 struct PluginDocument {
-    /// Indented lines, by what they are.
+    /// Indented lines, by kind.
     enum Part {
         case program(String)
-        /// What a program in sh may have in the place of its last line.
+        /// Last lines of a program in sh, to replace its own.
         case ending(String)
         case manifest(String)
-        /// What a program says.
+        /// Events from a program.
         case events([String])
-        /// What it is told on 6.
+        /// Answers to the program, on descriptor 6.
         case answers([String])
-        /// What a fixture has behind `=`.
+        /// Lines of a fixture that begin with `=`.
         case expectations([String])
         case fixture(String)
         /// Run by Tests/Shells/examples.py.
@@ -129,7 +129,7 @@ struct PluginDocumentTests {
         try test("nex")
     }
 
-    /// The events of docs/plugins.md mean those of docs/wire.md.
+    /// The events of docs/plugins.md give the expectations of docs/wire.md.
     @Test func theEventsOfTheTextsMeanWhatTheySay() throws {
         var (said, expected) = ([String](), [String]())
         for part in try parts() {

@@ -9,14 +9,14 @@ struct PluginKitTests {
     private let smallweb = Smallweb()
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().path
-    /// Of the plugins that come with smallweb, and of those that the documents have as examples.
+    /// Folders of the plugins that come with smallweb, and of the examples in the documents.
     static let folders = ["Plugins", "docs/examples/plugins"].flatMap { parent in
         let names = try? FileManager.default.contentsOfDirectory(atPath: "\(root)/\(parent)")
         return (names ?? []).sorted().map { "\(parent)/\($0)" }.filter {
             FileManager.default.fileExists(atPath: "\(root)/\($0)/plugin.json")
         }
     }
-    /// Starts what follows with a loopback interface that is down for its only network.
+    /// Runs the rest of the command line with only a loopback interface, which is down.
     private static let withoutNetwork = """
         exec unshare --map-root-user --net sh -c '
             test "$(wc -l </proc/net/route)" -le 1 && exec "$@"' sh "$@"
@@ -127,7 +127,7 @@ struct PluginKitTests {
         ("dd bs=100 count=1 2>/dev/null >&4", "byte by byte"),
         // Never doubts.
         (#"cat >&4; echo '{"type":"end","complete":true}' >&3"#, "cut after"),
-        // Writes what was not there.
+        // Prints another text if the input is truncated.
         (#"t=$(cat); [ "$t" = Hello ] && echo Hello >&4 || echo Oops >&4"#, "cut after"),
         // Waits for ever.
         ("read -r line; [ \"$line\" = Hello ] || sleep 60; echo Hello >&4", "within 5 s"),
@@ -188,7 +188,7 @@ struct PluginKitTests {
         #expect(result.status == 0, "\(result.text)\(result.errors)")
     }
 
-    /// A fixture may leave them unsaid, but what it says of them is compared.
+    /// A fixture may omit them; the ones that it states are compared.
     @Test func sizesNamesAndFactsAreComparedWhereTheyAreStated() throws {
         _ = try plugin("new", "hello")
         try write(
@@ -271,7 +271,7 @@ struct PluginKitTests {
         #expect(left.isEmpty, "\(left)")
     }
 
-    /// With what the manual says, by the compiler that has built this.
+    /// With the command of the manual, and the compiler that built these tests.
     @Test(.enabled(if: Self.hasSwift)) func aNewPluginInSwiftPassesOnceItIsCompiled() throws {
         let new = try plugin("new", "--lang", "swift", "hello")
         #expect(new.text.contains("\n  make -C hello\n"), "\(new.text)")

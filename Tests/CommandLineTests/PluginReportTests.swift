@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// What `plugin test` says to the author of a plugin that is not right yet.
+/// Messages of `plugin test` for the author of an unfinished plugin.
 @Suite(.timeLimit(.minutes(30)))
 struct PluginReportTests {
     private let smallweb = Smallweb()
@@ -15,7 +15,7 @@ struct PluginReportTests {
         try Data(text.utf8).write(to: file)
     }
 
-    /// Of a program in sh with one fixture; its first line is the URL.
+    /// Tests a program in sh with one fixture; its first line is the URL.
     private func test(
         _ program: String, _ fixture: String, scheme: String = ""
     ) throws -> Smallweb.Result {

@@ -11,8 +11,8 @@ extension Schema {
     subscript(path: String...) -> JSON? { path.reduce(root) { $0?[$1] } }
 }
 
-/// docs/schema/plugin-v1.json and plugin-event-v1.json say what the readers of manifests and of
-/// events do.
+/// docs/schema/plugin-v1.json and plugin-event-v1.json agree with the parsers of manifests and
+/// events.
 @Suite struct PluginSchemaTests {
     /// With every member that there is.
     private static let manifest = """
@@ -48,7 +48,7 @@ extension Schema {
         #"{"type": "starttls", "connection": 0}"#,
     ]
 
-    /// - Returns: What the reader says; `nil` when it takes the text.
+    /// - Returns: The parser's error; `nil` if it accepts the text.
     private func refusal(ofManifest text: String) -> String? {
         do {
             _ = try Manifest(parsing: Array(text.utf8))
@@ -74,7 +74,7 @@ extension Schema {
         }
     }
 
-    // MARK: What both take and refuse
+    // MARK: Both accept and refuse the same
 
     /// The value with one thing changed: each member and element left out, or another value in its
     /// place, or a member more.
@@ -217,7 +217,7 @@ extension Schema {
         }
     }
 
-    // MARK: What there is
+    // MARK: Manifests and events of the tree
 
     @Test(arguments: PluginKitTests.folders)
     func manifestsOfTheTreeFit(_ folder: String) throws {

@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// `plugin test` of what is built in, and as records; plugins that come as archives.
+/// `plugin test` of built-in plugins, and as records; plugins that come as archives.
 @Suite(.timeLimit(.minutes(30)))
 struct PluginTestTests {
     private var smallweb = Smallweb()

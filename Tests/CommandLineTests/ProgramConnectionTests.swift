@@ -23,7 +23,7 @@ struct ProgramConnectionTests {
             + "; read -r a <&6\n"
     }
 
-    /// A server that says `text`, and keeps what it gets.
+    /// A server that sends `text`, and keeps the bytes it receives.
     private func server(_ text: String) throws -> LoopbackServer {
         try LoopbackServer { peer in
             peer.write(text)
@@ -134,9 +134,10 @@ struct ProgramConnectionTests {
         #expect(result.text == "said\n" && result.status == 0, "\(result.errors)")
     }
 
-    // MARK: What is told
+    // MARK: Traces and records
 
-    /// Of a secret that goes out in pieces, between which another connection sends.
+    /// A secret is masked even if it goes out in pieces, with bytes of another connection in
+    /// between.
     @Test func eachConnectionIsMaskedForItself() throws {
         let control = try LoopbackServer { peer in
             while peer.readLine() != nil { peer.write("ok\n") }

@@ -11,7 +11,7 @@ struct ProgramDoorTests {
     private let smallweb = Smallweb()
     private static let opens = #""connections": 2, "answers": true, "opens": ["tcp://*:*"],"#
 
-    /// A server that says `text`, and keeps what it gets.
+    /// A server that sends `text`, and keeps the bytes it receives.
     private func server(_ text: String) throws -> LoopbackServer {
         try LoopbackServer { peer in
             if !text.isEmpty { peer.write(text) }
@@ -56,7 +56,8 @@ struct ProgramDoorTests {
         }
     }
 
-    /// What the manifest does not say ends the exchange, and nothing is connected.
+    /// Opening a connection that the manifest does not name ends the exchange, and connects
+    /// nothing.
     @Test(arguments: [
         (#""connections": 2, "opens": ["tls://*:*"],"#, "1", "tcp", "opens"),
         (#""connections": 2, "opens": ["tcp://{host}:*"],"#, "1", "tcp", "opens"),
@@ -120,7 +121,7 @@ struct ProgramDoorTests {
         #expect(server.connections.isEmpty)
     }
 
-    /// A failure that the program does not want to know of is that of the exchange.
+    /// If the program takes no answers, the exchange fails together with its connection.
     @Test func withoutAnswersAFailureIsTheEnd() throws {
         let refusing = try RefusingPort()
         let control = try server("")
@@ -167,7 +168,7 @@ struct ProgramDoorTests {
         #expect(server.connections.isEmpty)
     }
 
-    /// Only what the manifest asks for is open, and from 10 on the shell's own script.
+    /// Only the manifest's descriptors are open, and on 10 the shell's own script.
     @Test(arguments: [
         ("", "0 1 2 3 4 5 10"), (#""answers": true,"#, "0 1 2 3 4 5 6 10"),
         (#""connections": 2,"#, "0 1 2 3 4 5 7 8 10"),
@@ -186,7 +187,7 @@ struct ProgramDoorTests {
 
     private static let starttls = #"echo '{"type":"starttls","connection":0}' >&3"#
 
-    /// What a program says too early waits for TLS, and goes nowhere when there is none.
+    /// Bytes sent too early wait for TLS, and are dropped if the handshake fails.
     @Test func nothingIsSentInClearAfterTheGoAhead() throws {
         let server = try LoopbackServer { peer in
             _ = peer.readLine()
@@ -205,7 +206,7 @@ struct ProgramDoorTests {
         #expect(!String(decoding: received, as: UTF8.self).contains("SECRET"))
     }
 
-    /// What stands in clear behind the go-ahead would be taken for an answer to a secret command.
+    /// Plain text after the go-ahead would be taken for the answer to a secret command.
     @Test(arguments: [("go\n250 injected\n", false), ("go\n", true)])
     func plainTextAfterTheGoAheadIsRefused(_ reply: String, _ isLate: Bool) throws {
         let server = try LoopbackServer { peer in

@@ -4,8 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Programs that end, and those that stop reading: what they have written arrives, and nothing
-/// waits for what they do not want.
+/// Programs that exit or stop reading: all their output arrives, and nothing waits to write input
+/// that they do not read.
 @Suite(.timeLimit(.minutes(30)))
 struct ProgramEndTests {
     private let smallweb = Smallweb()
@@ -34,7 +34,7 @@ struct ProgramEndTests {
         #expect(result.status == status, "\(result.errors)")
     }
 
-    /// What a program has written before it ends is sent, also to a server that is slow.
+    /// All bytes written before the exit are sent, even to a slow server.
     @Test func theLastBytesOfAProgramAreSent() throws {
         let (count, arrived) = (4_000_000, Monitor(0))
         let server = try LoopbackServer { peer in

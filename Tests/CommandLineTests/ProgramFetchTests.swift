@@ -4,8 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Programs that have smallweb fetch a URL: what they get is what the URL has, or a reason; nothing
-/// of what is not theirs is fetched, sent or shown.
+/// Programs that have smallweb fetch a URL: they get its body, or a reason; no foreign URL is
+/// fetched, and no foreign secret is sent or shown.
 @Suite(.timeLimit(.minutes(30)))
 struct ProgramFetchTests {
     private let smallweb = Smallweb()
@@ -89,7 +89,7 @@ struct ProgramFetchTests {
         #expect(result.text == "from a from b\n" && result.status == 0, "\(result.errors)")
     }
 
-    /// A page of an error is not taken for what was asked for.
+    /// An error page is not taken for the body.
     @Test(arguments: [true, false])
     func aRefusalHasNoBody(_ wantsAnswers: Bool) throws {
         let server = try web([:])
@@ -107,7 +107,7 @@ struct ProgramFetchTests {
         #expect(!result.text.contains("none\n") && result.text.hasSuffix("}\n"), "\(result.text)")
     }
 
-    /// What does not match ends the exchange before anything is connected.
+    /// A URL that matches no pattern ends the exchange before anything is connected.
     @Test(arguments: [
         ("http://{host}:*/*", "https://127.0.0.1:PORT/"),
         ("http://{host}/*", "http://127.0.0.1:PORT/"),
@@ -202,7 +202,7 @@ struct ProgramFetchTests {
         }
     }
 
-    /// The limits of the fetch are those of what it opens.
+    /// The limits of the exchange hold for the URLs that it opens.
     @Test func limitsHold() throws {
         let server = try web([
             "/large": Self.page(String(repeating: "x", count: 100_000)),
@@ -220,7 +220,7 @@ struct ProgramFetchTests {
         #expect(late.text.contains(#""outcome":"timeout""#), "\(late.text)\(late.errors)")
     }
 
-    /// A program that takes what it gets for all there is is not believed.
+    /// A program that calls a truncated body complete is not believed.
     @Test func aBodyThatWasCutOffIsNotTakenForAWholeOne() throws {
         let server = try LoopbackServer { peer in
             _ = peer.readRequest()
@@ -234,7 +234,7 @@ struct ProgramFetchTests {
         #expect(result.status == 18, "\(result.text)\(result.errors)")
     }
 
-    /// A program that ends, or is ended, ends what it has opened.
+    /// The exit of a program ends the fetches that it started.
     @Test func whatIsNotReadIsEnded() throws {
         let server = try LoopbackServer { peer in
             _ = peer.readRequest()
@@ -248,7 +248,7 @@ struct ProgramFetchTests {
         server.stop()
     }
 
-    /// What the user has for a server is not shown to it for a program.
+    /// The user's client certificate is not shown for a program's request.
     @Test func noIdentityIsShown() throws {
         let server = try LoopbackServer(tls: .make(), identity: .requested) { peer in
             _ = peer.readLine()
@@ -262,7 +262,7 @@ struct ProgramFetchTests {
         #expect(server.connections.map(\.identity) == [nil])
     }
 
-    /// No program fetches by another, nor what no plugin knows or the user has ruled out.
+    /// Schemes of other programs, unknown schemes and schemes that the user excluded are refused.
     @Test func onlyBuiltInSchemesAreFetched() throws {
         for (scheme, words) in [
             ("trial", []), ("none", []), ("gopher", ["--proto", "trial,http"]),
@@ -276,7 +276,7 @@ struct ProgramFetchTests {
         }
     }
 
-    /// What goes out is shown, and no secret of the request in it.
+    /// The trace shows the request, without the secrets of the URL.
     @Test func aSecretInItIsMasked() throws {
         let server = try web(["/?key=hunter2": Self.page("ok\n")])
         let result = try run(
@@ -328,7 +328,7 @@ struct ProgramFetchTests {
         #expect(text.contains("404 None"), "what is known of it is recorded")
     }
 
-    /// An answer has what an event has of a head.
+    /// The head in an answer has all members of a head event.
     @Test func aHeadHasAllMembers() throws {
         let server = try web(["/": "HTTP/1.1 410 Gone\r\nContent-Length: 0\r\n\r\n"])
         let result = try run(

@@ -38,7 +38,7 @@ extension Smallweb {
     }
 }
 
-/// What programs say, and what the host makes of it.
+/// Events of programs, and the host's reaction.
 @Suite(.timeLimit(.minutes(30)))
 struct ProgramRulesTests {
     private let smallweb = Smallweb()
@@ -87,7 +87,7 @@ struct ProgramRulesTests {
 
     // MARK: One registry
 
-    /// What the config file names is known to links, explain, --proto and sections alike.
+    /// links, explain, --proto and sections all know the plugins of the config file.
     @Test func aPluginOfTheConfigFileIsKnownToAll() throws {
         var smallweb = smallweb
         let folder = try smallweb.plugin(
@@ -134,7 +134,7 @@ struct ProgramRulesTests {
             let said = "SMALLWEB_OPT_TRIAL_ALL=1\nSMALLWEB_OPT_TRIAL_WORD=--json\n"
             #expect(result.text == said, "\(words): \(result.errors)")
         }
-        // What is the value of another option names no plugin.
+        // The value of another option names no plugin.
         for words in [["--data", "--plugin=" + folder], ["--", "--plugin", folder], []] {
             let result = try smallweb.run(["get", "--trial-all", url] + words)
             #expect(result.status == 2, "\(words)")

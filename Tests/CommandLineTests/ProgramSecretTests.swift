@@ -12,7 +12,8 @@ struct ProgramSecretTests {
         "options": [{"name": "trial-key", "value": "KEY", "help": "the key", "secret": true}],
         """
 
-    /// Sends the secret in every form, says it on 2 and 3, and gives what it knows as its body.
+    /// Sends the secret in every form, repeats it on 2 and 3, and prints all it was given as its
+    /// body.
     private static let script = #"""
         #!/bin/sh
         key=$SMALLWEB_OPT_TRIAL_KEY$SMALLWEB_UPLOAD_TOKEN
@@ -143,7 +144,7 @@ struct ProgramSecretTests {
         withExtendedLifetime(hole) {}
     }
 
-    /// Of a plugin that takes uploads.
+    /// The plugin takes uploads.
     @Test func optionsOfAProgramAreForUploadsToo() throws {
         let (hole, port) = try server()
         let folder = try plugin(port)

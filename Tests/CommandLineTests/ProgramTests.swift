@@ -149,7 +149,7 @@ struct ProgramTests {
         #expect(explained.status == 0 && explained.text.contains("/a\\r\\n"), "\(explained)")
     }
 
-    /// What it would send depends on what it reads first.
+    /// The request would depend on the server's first line.
     @Test(arguments: ["", #", "server_first": true"#])
     func explainsAProgramThatWaitsForTheServer(_ serverFirst: String) throws {
         let folder = try plugin(

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What a person sees on a terminal while they wait.
+/// Progress on a terminal.
 @Suite(.timeLimit(.minutes(30)))
 struct ProgressTests {
     /// Lets servers and test wait for each other.
@@ -160,7 +160,7 @@ struct ProgressTests {
         #expect(screen.shown.contains("1 of 3 done, 1 failed, 1.0 MiB, "), "\(screen.shown)")
         #expect(screen.shown.hasSuffix("\r\u{1B}[J"), "the last is erased: \(screen.shown)")
         #expect(smallweb.home.content("b")?.count == 1_048_576)
-        // What goes to the same terminal is not drawn over.
+        // No progress is drawn over output to the same terminal.
         gate.signal()
         let both = try Screen(isTerminal: true)
         #expect(try smallweb.run(["get", "-j", "2", url], on: both, output: true) { _ in } == 0)
@@ -219,14 +219,14 @@ struct ProgressTests {
             transfer.bytes += second <= 6 ? 1 << 18 : 1 << 17
             transfer.sample(at: start.advanced(seconds: Double(second)))
         }
-        // Of late it is slower than it was.
+        // The rate of the last seconds, which were slower.
         #expect(transfer.rate.map { Int($0.rounded()) } == 1 << 17)
         #expect(transfer.bytes == (9 << 18))
         let bar = String(repeating: "=", count: 16) + ">" + String(repeating: " ", count: 12)
         let figures = "2.2 MiB of 4.0 MiB, 128.0 KiB/s, 0:14 left"
         #expect(transfer.line(columns: 79) == " 56% [\(bar)] \(figures)")
         #expect(transfer.line(columns: 30) == "56% of 4.0 MiB, 0:14 left")
-        // The rest of a file of 8 MiB, of which half is there: the bar is of the whole.
+        // The rest of a file of 8 MiB with 4 MiB present: the bar shows the whole file.
         #expect(
             transfer.line(columns: 79, offset: 4 << 20).hasPrefix(" 78% [=")
                 && transfer.line(columns: 79, offset: 4 << 20).contains("6.2 MiB of 8.0 MiB, "))

@@ -7,7 +7,7 @@ import Testing
 /// All that is executed is judged, and every directory on the way.
 @Suite(.timeLimit(.minutes(30)))
 struct ProvenanceTests {
-    /// Its user's home directory is empty: what is below that a program cannot run.
+    /// Its user's home directory is empty: a program cannot run anything below it.
     private var smallweb = {
         var smallweb = Smallweb()
         smallweb.environment["HOME"] = smallweb.home.file("user")
@@ -118,7 +118,7 @@ struct ProvenanceTests {
         try FileManager.default.createSymbolicLink(
             atPath: parent + "/link", withDestinationPath: folder)
         try refuses(parent + "/link", parent)
-        // A link of the folder to a directory: a program may load what is there.
+        // A link in the folder to a directory: a program may load files from it.
         let modules = try directory("modules")
         try smallweb.write("x", to: modules + "/module", mode: 0o644)
         try FileManager.default.createSymbolicLink(

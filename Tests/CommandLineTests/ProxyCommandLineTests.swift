@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// Proxies by options, config file and environment, and what is said about them.
+/// Proxies by options, config file and environment, and messages about them.
 @Suite(.timeLimit(.minutes(30)))
 struct ProxyCommandLineTests {
     private let smallweb = Smallweb()
@@ -165,7 +165,7 @@ struct ProxyCommandLineTests {
             #expect(record["proxy"]?.string == way && record["proxy_reason"]?.string == why)
             let text = try smallweb.run(words + ["gopher://a.test/"]).text
             let row = text.split(separator: "\n").first { $0.hasPrefix("  proxy ") } ?? ""
-            // What a config file says is not on the command line.
+            // For an option from the config file the text names file and line instead.
             let place = arguments.first == "-K" ? ", by \(config):1" : why
             for part in [way ?? "none", place ?? ""] where !part.isEmpty {
                 #expect(row.contains(part), "\(row)")
@@ -230,7 +230,7 @@ struct ProxyCommandLineTests {
         #expect(try smallweb.run(["get", "-x", wrong, urls[0]]).status != 0)
     }
 
-    /// It may say what it was told: in the words of its refusal, in fields, by any status.
+    /// The proxy may echo the password: in its reason phrase, in fields, with any status.
     @Test(arguments: ["407", "403", "200"])
     func aPasswordThatTheProxyRepeatsIsShownNowhere(_ status: String) throws {
         let echoes = "joe:sec/ret sec%2fret sec%2Fret am9lOnNlYy9yZXQ= c2VjL3JldA=="

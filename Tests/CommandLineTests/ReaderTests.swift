@@ -4,8 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// A session of `open`: what a person can do after a page. Ctrl-C, Ctrl-Z and the pager are tested
-/// where there is a controlling terminal (Tests/RealServers/reading.sh).
+/// A session of `open`, with the commands after a page. Ctrl-C, Ctrl-Z and the pager are tested
+/// with a controlling terminal (Tests/RealServers/reading.sh).
 @Suite(.timeLimit(.minutes(5)))
 struct ReaderTests {
     private static let next = "q quit: "

@@ -110,7 +110,7 @@ import Testing
         let note = "\(place)docs: note: saved a list of names; use --tar for the files\r\n"
         #expect(screen.shown.contains(note), "\(screen.shown)")
         #expect(try smallweb.run(words + [place + "docs"]).errors == "")
-        // Neither where it is shown nor for what is not a list.
+        // No note if the listing is shown, or for a file.
         for others in [["get", place + "docs"], words + [place + "README.md"]] {
             let screen = try Screen(isTerminal: true)
             #expect(try smallweb.run(others, on: screen) { _ in } == 0)

@@ -13,7 +13,7 @@ struct Recipe: CustomTestStringConvertible, Sendable {
     let line: String
 
     var testDescription: String { "\(file): \(title)" }
-    /// What writes the records, and what reads them.
+    /// The command that writes the records, and the command that reads them.
     var writer: String { String(line[..<split.lowerBound]) }
     var reader: String { String(line[split.upperBound...]) }
     private var split: Range<String.Index> {
@@ -25,7 +25,7 @@ struct Recipe: CustomTestStringConvertible, Sendable {
         return Set(parts.map { String($0.prefix { $0 != "\"" }) })
     }
 
-    /// Those of README.md and docs/, where literal lines are indented.
+    /// Recipes of README.md and docs/, which indent literal lines.
     static let all: [Recipe] = {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
             .appendingPathComponent("../..").standardizedFileURL.path
@@ -66,7 +66,7 @@ struct Recipe: CustomTestStringConvertible, Sendable {
         records = try smallweb.run(["get", "-k", "-s", "--json", "-"], stdin: list).output
     }
 
-    /// What bash makes of a line, where the built binary is `smallweb`.
+    /// Output of bash for a line, with the built binary as `smallweb`.
     private func shell(_ line: String) throws -> String {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/bin/bash")

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What records say that one protocol alone knows, or only now and then.
+/// Members of records that belong to a single protocol, or are rare.
 @Suite struct RecordExtrasTests {
     private let smallweb = Smallweb()
 

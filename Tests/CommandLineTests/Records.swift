@@ -48,9 +48,9 @@ indirect enum JSON: Decodable, Hashable {
 struct Records {
     let all: [JSON]
 
-    /// Checks what holds for every record.
+    /// Checks the invariants of all records.
     ///
-    /// - Parameter areWhole: Whether they have all members; they have not with `--fields`.
+    /// - Parameter areWhole: False with `--fields`, which leaves members out.
     init(_ output: [UInt8], areWhole: Bool = true) throws {
         let text = try #require(String(validating: output, as: UTF8.self))
         #expect(text.isEmpty || text.hasSuffix("\n"))
@@ -67,7 +67,7 @@ struct Records {
         }
     }
 
-    /// Where something is that can drive a terminal: C0 but for the line feeds, DEL, C1,
+    /// The index of the first byte that can drive a terminal: C0 but for the line feeds, DEL, C1,
     /// bidirectional controls.
     private static func firstDanger(_ output: [UInt8]) -> Int? {
         output.withUnsafeBufferPointer { bytes in
@@ -117,7 +117,7 @@ enum TestDigest {
 
 /// A file of docs/schema, as far as it uses JSON Schema.
 struct Schema: Sendable {
-    /// Of records.
+    /// The schema of records.
     static let shared = Schema("v1")
 
     let root: JSON?
@@ -128,7 +128,7 @@ struct Schema: Sendable {
         root = (try? String(contentsOfFile: path, encoding: .utf8)).flatMap { try? JSON.parse($0) }
     }
 
-    /// What the texts are made of, by name.
+    /// The definitions of the schema, by name.
     var definitions: JSON? { root?["$defs"] }
 
     func problems(_ text: JSON) -> [String] {
@@ -238,7 +238,7 @@ private struct Validator {
 }
 
 extension String {
-    /// Whether it, as a pattern, is found in a text.
+    /// True if the text matches this pattern anywhere.
     fileprivate func matches(_ text: String) -> Bool {
         text.range(of: self, options: .regularExpression) != nil
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What a line of a list may say, and what the answer says of it.
+/// Members of a request line, and their traces in the answer.
 @Suite struct RequestLineTests {
     private let smallweb = Smallweb()
 

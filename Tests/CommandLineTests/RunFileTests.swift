@@ -7,7 +7,7 @@ import Testing
 
 /// Files of a run with several URLs, and of URLs without names.
 @Suite struct RunFileTests {
-    /// What another URL of the run has made was not there before.
+    /// A file that another URL of this run has made does not count as present.
     @Test(arguments: [["-j", "1"], ["-j", "2"]])
     func pagesOfOneNameAreAllFetched(_ jobs: [String]) throws {
         let (hole, other, smallweb) = (try Hole(), try Hole(), Smallweb())
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// The URL of a site has no name of its own: what the reply was called has to be given.
+    /// The URL of a site contains no file name, so the hint gives the name from the reply.
     @Test(arguments: [
         ("", "index.part has the part that came: -o NAME -C - continues it", "index.part"),
         ("file", "file.part has the part that came: -C - continues it", "file.part"),

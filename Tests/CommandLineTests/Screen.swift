@@ -15,7 +15,7 @@ final class Screen {
             (reader, writer) = (pipe.fileHandleForReading, pipe.fileHandleForWriting)
             return
         }
-        // What posix_openpt(3) and its company do, which Swift's Glibc does not have.
+        // Replaces posix_openpt(3), grantpt(3) and unlockpt(3), which Swift's Glibc does not have.
         let terminal = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (lock, number) = (Int32(0), Int32(0))
         try #require(ioctl(terminal, 0x4004_5431, &lock) == 0, "TIOCSPTLCK")

@@ -4,7 +4,7 @@ import Glibc
 import SmallWebTestSupport
 import Testing
 
-/// What must not be in files that others read, and what a terminal must not get out of our own.
+/// Secrets stay out of files that others read, and our own output does not drive a terminal.
 @Suite struct SecretsTests {
     private let smallweb = Smallweb()
 
@@ -97,7 +97,7 @@ import Testing
             let arguments = ["head", "-k", url]
             let status = try smallweb.run(arguments, on: screen, input: true, output: true) {
                 screen, _ in
-                // What an earlier version would have taken for an answer.
+                // An earlier version would have taken this for an answer.
                 let answer = Array("words\n".utf8)
                 _ = Glibc.write(screen.reader.fileDescriptor, answer, answer.count)
             }

@@ -6,8 +6,8 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// Settings mean something, or they are refused; those of a config file are passed over with a
-/// note, and `explain` says where each is made.
+/// Settings take effect, or they are refused; in a config file they are ignored with a note, and
+/// `explain` gives the origin of each.
 @Suite(.timeLimit(.minutes(5)))
 struct SettingsTests {
     private let smallweb = Smallweb()
@@ -47,9 +47,9 @@ struct SettingsTests {
         #expect(result.errors == "smallweb: \(expected)\n")
     }
 
-    // MARK: What a scheme cannot do
+    // MARK: Settings that a scheme does not support
 
-    /// What other schemes have is no error where a config file says it for all.
+    /// A setting for all schemes in a config file is no error for a scheme without it.
     @Test func aConfigFileMaySayWhatOtherSchemesHave() throws {
         let hole = try Hole()
         #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)
@@ -190,7 +190,7 @@ struct SettingsTests {
             record["origin"]
                 == .object(["max-redirs": .string("\(config):8"), "proxy": .string("\(config):4")]))
         #expect(record["proxy_reason"]?.string == "--proxy")
-        // What the command line says is not the file's.
+        // An option on the command line overrides the file.
         let none = try smallweb.run(
             ["explain", "--json", "-K", config, "--max-redirs", "1", "gopher://127.0.0.2/1"])
         #expect(try Records(none.output)["explanation"][0]["origin"] == .object([:]))

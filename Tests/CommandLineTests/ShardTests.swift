@@ -4,11 +4,11 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Which worker a URL belongs to.
+/// Assignment of URLs to workers.
 @Suite struct ShardTests {
     private let smallweb = Smallweb()
 
-    /// Of 1000, computed by Python's hashlib:
+    /// Shards among 1000, computed by Python's hashlib:
     /// `int.from_bytes(hashlib.sha256(place.encode()).digest()[:8], "big") % 1000`
     private static let shards = [
         "example.org:1965": 930, "example.org:443": 273, "example.org:80": 47,
@@ -62,7 +62,7 @@ import Testing
         #expect(result.status == 0 && result.errors.isEmpty)
     }
 
-    /// What a plugin that is a program says of its scheme counts, as everywhere.
+    /// The default port in an external plugin's manifest counts.
     @Test func theDefaultPortIsThatOfAPlugin() throws {
         var smallweb = smallweb
         let plugins = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -156,7 +156,7 @@ import Testing
         #expect(seen == Set(lines.indices))
     }
 
-    /// Those of other workers take no place among those that may be under way.
+    /// URLs of other workers do not count against the limit of concurrent requests.
     @Test func linesOfOthersHoldUpNothing() throws {
         let together = Monitor(0)
         let server = try LoopbackServer { peer in

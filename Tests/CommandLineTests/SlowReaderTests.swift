@@ -98,7 +98,7 @@ struct SlowReaderTests {
         ) { screen, process in
             screen.waitFor("password?")
             #expect(!Self.echoes(screen))
-            // Whether it waits for the answer already, or is about to.
+            // The signal may come while it waits for the answer, or just before.
             kill(process, signal)
         }
         #expect(status == -signal)

@@ -45,7 +45,7 @@ struct Smallweb {
         }
     }
 
-    /// Beside the test bundle, or what SMALLWEB_BIN names.
+    /// SMALLWEB_BIN, or the binary beside the test bundle.
     static let binary: String = {
         if let path = ProcessInfo.processInfo.environment["SMALLWEB_BIN"] { return path }
         let bundle =
@@ -59,7 +59,7 @@ struct Smallweb {
         return directory.appendingPathComponent("smallweb").path
     }()
 
-    /// Whether a process waits in one of these functions of the kernel, or has ended.
+    /// True if a process waits in one of these functions of the kernel, or has ended.
     static func waits(_ process: Int32, in functions: String...) -> Bool {
         guard let file = FileHandle(forReadingAtPath: "/proc/\(process)/wchan") else { return true }
         let place = String(decoding: file.readDataToEndOfFile(), as: UTF8.self)
@@ -68,7 +68,7 @@ struct Smallweb {
 
     let home = Home()
     var environment: [String: String] = [:]
-    /// Whether even root gets no more than the permissions of files give their owner.
+    /// True if even root gets no more than the permissions of files give their owner.
     var isUnprivileged = false
 
     /// Runs to the end.

@@ -19,7 +19,7 @@ struct SpartanTests {
         place = "spartan://127.0.0.1:\(server.port)"
     }
 
-    /// What each connection has sent.
+    /// The bytes that each connection sent.
     private func requests() -> [String] {
         server.stop()
         return server.connections.map { String(decoding: $0.received, as: UTF8.self) }
@@ -94,7 +94,7 @@ struct SpartanTests {
 
     @Test func promptsAreLinksThatAskForInput() throws {
         let links = try Records(smallweb.run(["links", "--json", place + "/"]).output)["link"]
-        // What takes no data of this kind is a link like any other.
+        // An input link of a scheme without uploads is an ordinary link.
         #expect(links.map { $0["kind"]?.string } == ["link", "input", "link", "input"])
         #expect(links[1]["text"]?.string == "Sign the guestbook")
         #expect(links[1]["url"]?.string == place + "/guestbook")
@@ -125,7 +125,7 @@ struct SpartanTests {
             ])
     }
 
-    /// Runs `open`, and gives each answer after what asks for it.
+    /// Runs `open`, and gives each answer after its prompt.
     private func open(_ words: [String], _ answers: [(String, String)]) throws -> String {
         let screen = try Screen(isTerminal: true, columns: 100)
         _ = try smallweb.run(["open"] + words, on: screen, input: true, output: true) { screen, _ in
@@ -176,7 +176,7 @@ struct SpartanTests {
         #expect(requests().dropFirst().first == "127.0.0.1 /guestbook 2\r\nHi")
     }
 
-    /// Input answers for one page: what its links lead to is asked for without.
+    /// The input goes to one page; the pages it links to are requested without it.
     @Test func inputIsForOnePage() throws {
         let shown = try open(
             ["-d", "Hello", place + "/guestbook?old"], [("q quit: ", "q\n")])
@@ -226,7 +226,7 @@ struct SpartanTests {
         #expect(requests().isEmpty)
     }
 
-    /// What it says may be true: a page that ignores data.
+    /// The success may be true: the page may ignore data.
     @Test func anEarlySuccessIsNoProofThatTheDataCame() throws {
         let hasty = try LoopbackServer { peer in
             _ = peer.readLine()

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What `smallweb trust` and `smallweb identity` write: records, columns, other clients' stores.
+/// Output of `smallweb trust` and `smallweb identity`: records, columns, other clients' stores.
 @Suite(.timeLimit(.minutes(30)))
 struct StoreRecordTests {
     private let smallweb: Smallweb
@@ -132,7 +132,7 @@ struct StoreRecordTests {
         #expect(
             try smallweb.run(["trust", "export", "--to", "gmni", directory]).status == 2)
         try write("", "hosts")
-        // What would block or lead elsewhere is not read.
+        // Names of files that would block or lead elsewhere are not opened.
         mkfifo(smallweb.home.file("agunua/pipe.test"), 0o600)
         let imported = try records(["trust", "import", "--from", "agunua", directory])
         #expect(

@@ -4,7 +4,7 @@ import Glibc
 import SmallWebTestSupport
 import Testing
 
-/// What commands do to the user's files, from outside.
+/// Effects of commands on the user's files, seen from outside.
 @Suite(.timeLimit(.minutes(30)))
 struct StoreTests {
     private let smallweb = Smallweb()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What a person is told who has mistyped a name, or who is used to another program.
+/// Suggestions for mistyped names, and for users of other programs.
 @Suite(.timeLimit(.minutes(30)))
 struct SuggestionTests {
     @Test func everyKindOfNameHasANearestOne() throws {
@@ -86,7 +86,7 @@ struct SuggestionTests {
         let short = Set(Option.all.compactMap { $0.short.map(String.init) })
         for (names, pointer) in ForeignOptions.pointers {
             for name in names.split(separator: " ").map(String.init) {
-                // A letter may be that of another command.
+                // Another command may use the letter.
                 #expect(!long.contains(name), "\(name)")
                 #expect(!short.contains(name) || name == "p", "\(name)")
             }

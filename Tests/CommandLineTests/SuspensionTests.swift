@@ -6,7 +6,7 @@ import Testing
 /// A process that is stopped for longer than its time limits, and then goes on.
 @Suite(.timeLimit(.minutes(30)))
 struct SuspensionTests {
-    /// What the server leaves to be sent when the client is stopped.
+    /// The part of the reply still to be sent when the client is stopped.
     enum Stage: CaseIterable, Sendable {
         case body, handshake, httpHeader, httpBody, httpsHandshake
 
@@ -39,7 +39,7 @@ struct SuspensionTests {
     private struct Case: CustomStringConvertible {
         let stage: Stage
         let limits: [String]
-        /// Whether the server sends the rest only after the process goes on.
+        /// True if the server sends the rest only after the process goes on.
         let isLate: Bool
 
         var description: String { "\(stage) \(limits.joined(separator: " ")), late: \(isLate)" }

@@ -62,7 +62,7 @@ import Testing
         }
     }
 
-    /// What is asked of each scheme; `URL` is a page, `BAD` one that is refused.
+    /// Commands for each scheme; `URL` is a page, `BAD` one that is refused.
     private static func commands(_ scheme: String) -> [[String]] {
         if scheme == "titan" {
             return [["put", "URL", "up"], ["put", "BAD", "up"], ["put", "-v", "URL", "up"]]
@@ -100,7 +100,7 @@ import Testing
     @Test(arguments: Registry.builtIn.schemes.map(\.name).sorted())
     func nothingOfAServerDrivesTheTerminal(_ scheme: String) throws {
         let isTLS = ["gemini", "titan", "gophers", "https", "git+https"].contains(scheme)
-        // Smart HTTP has what git:// has.
+        // Smart HTTP gives the same output as git://.
         guard !scheme.hasPrefix("git+") else { return }
         let handler = Self.handler(scheme)
         let server = try LoopbackServer(tls: isTLS ? .make() : nil, handler: handler)
@@ -138,8 +138,8 @@ import Testing
         #expect(screen.shown.contains("\u{9B}31m\u{202E}"))
     }
 
-    /// What a server may have put there: all but colours, hyperlinks with a printable URL, and what
-    /// erases a line or shows the cursor.
+    /// Control characters that a server may have put there: all but our own colours, hyperlinks
+    /// with a printable URL, erased lines and the shown cursor.
     private static func dangers(in shown: String) -> [String] {
         let own =
             #"\x1B\[(?!8;7;)[0-9;]*m|\x1B\[[0-3]?[JK]|\x1B\[\?(25|2004)[lh]"#

@@ -3,8 +3,8 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// Which of the three time limits ended a fetch is said, and no other. A busy machine may reach a
-/// limit before the fetch is where it should end: then a longer one is tried.
+/// The message names exactly the one of three time limits that ended a fetch. A busy machine may
+/// reach a limit before the fetch is where it should end: then a longer one is tried.
 @Suite struct TimeLimitTests {
     struct Case: CustomTestStringConvertible, Sendable {
         let scheme: String

@@ -210,7 +210,7 @@ struct TrustCommandTests {
         #expect(try smallweb.run(["get", "--trust", "locked", url]).status == 0)
     }
 
-    /// Whether the program or libcurl looks at the key.
+    /// The check is our own for gemini, and libcurl's for https.
     @Test(arguments: [false, true])
     func aWrongPinIsShownWithTheKeyThatIsThere(_ isWeb: Bool) throws {
         let certificate = TestCertificate.make()

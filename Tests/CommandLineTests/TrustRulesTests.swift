@@ -83,7 +83,7 @@ struct TrustRulesTests {
         let option = ["--known-hosts", smallweb.home.file("project")]
         #expect(try get(smallweb, server, "/about", option)["exit"]?.int == 0)
         #expect(smallweb.home.content("hosts") == nil)
-        // What others may read stays so when it is written anew.
+        // A rewritten store keeps its permissions.
         chmod(smallweb.home.file("project"), 0o644)
         let place = "b.test:\(server.port)"
         let pin = "sha256:" + certificate.spkiSHA256.hex

@@ -5,9 +5,9 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// Keys and lines at the prompt of `open`, and what they mean.
+/// Keys and lines at the prompt of `open`, and their meaning.
 @Suite struct TypedInputTests {
-    /// What was typed, each with what the terminal shows of it; `nil` for the end of input.
+    /// The typed lines, with the echo on the terminal; `nil` for the end of input.
     private func typed(
         _ bytes: [UInt8], openers: String? = ReaderCommand.openers
     ) -> (typed: [String?], shown: String, rest: String) {
@@ -81,7 +81,7 @@ import Testing
         #expect(typed(bytes).typed == ["/a\u{E4}"])
     }
 
-    /// Whatever comes: nothing of it drives the terminal, and a line is understood or refused.
+    /// No input drives the terminal, and each line is understood or refused.
     @Test func anyBytesAreHarmless() {
         var generator = SeededGenerator(seed: 27)
         let likely = Array("gx/?q1 \n\u{7F}\u{15}\u{17}\u{1B}[O\u{4}\u{202E}\u{65E5}e\u{301}".utf8)
@@ -148,7 +148,7 @@ import Testing
         }
     }
 
-    // MARK: What other programs get
+    // MARK: URLs for other programs
 
     @Test func onlyURLsAreHandedOver() throws {
         for url in ["mailto:ada@example.org", "https://example.org/a?b=c&d#e", "tel:+1234"] {

@@ -46,7 +46,7 @@ import Testing
         func stop() { for server in servers { server.stop() } }
     }
 
-    /// Records without what may differ.
+    /// Records without their times.
     private func comparable(_ text: String) throws -> [String] {
         try text.split(separator: "\n").map { line in
             let object = try JSONSerialization.jsonObject(with: Data(line.utf8))
@@ -156,7 +156,7 @@ import Testing
         #expect(try smallweb.run(["warc", "list", "none"]).status == 26)
     }
 
-    /// In the middle of a record: what is whole stays, and the run ends, whatever its status says.
+    /// The disk is full within a record: whole records stay, and the run ends, whatever its status.
     @Test(arguments: ["a.warc", "a.warc.gz"], [900_000, 3_000_000])
     func aFullDiskEndsTheRun(_ name: String, _ size: Int) throws {
         let hole = try Hole()
@@ -216,7 +216,7 @@ import Testing
         }
     }
 
-    /// One warning, however much is damaged; a run that goes on says what it cuts off.
+    /// One warning, however much is damaged. A run that appends reports the part it cuts off.
     @Test func aTornArchiveIsReplayedWithAWarning() throws {
         let hole = try Hole()
         let urls = ["/0/about.txt", "/0/dots.txt"].map { hole.place + $0 }

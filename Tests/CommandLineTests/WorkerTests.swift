@@ -6,8 +6,8 @@ import Testing
 
 @testable import SmallWebCLI
 
-/// What an engine that starts workers needs: an end in time, a status that says whether the work
-/// was done, and results that can be put together.
+/// Needs of an engine that starts workers: an end in time, a status that tells if the work was
+/// done, and results that can be merged.
 @Suite struct WorkerTests {
     private let smallweb = Smallweb()
 
@@ -47,7 +47,7 @@ import Testing
         }
         #expect(result.status == 130 && records.summary?["exit"]?.int == 130)
         #expect(result.errors.contains("warning: 3 URLs not fetched: the run's deadline passed"))
-        // What was left is not done.
+        // Requests that the deadline left are not done.
         #expect(try ledger().exits == [0, 3])
         let second = try smallweb.records(["-Z", "--ledger", "ledger", "-"], stdin: list)
         #expect(second.records.terminal.map { $0["n"]?.int } == [1, 2, 3, 4])
@@ -137,8 +137,8 @@ import Testing
 
     // MARK: Loops
 
-    /// What an attempt leaves is there for the next one, on whichever loop: under `make sanitize`
-    /// another order ends with another status.
+    /// Another loop continues with the state of the last attempt: under `make sanitize` another
+    /// order ends with another status.
     @Test func attemptsAreHandedBetweenLoops() throws {
         let urls = (1...40).map { "gopher://127.0.0.\($0):1/" }
         let words = ["-s", "-j", "16", "--retry", "2", "--retry-delay", "0"]
@@ -220,7 +220,7 @@ import Testing
         let wanted = [first[0], first[6]] + second[1...]
         #expect(result.text == wanted.map { $0 + "\n" }.joined())
         #expect(result.status == 0 && result.errors.isEmpty)
-        // What is merged is a ledger, and merging it again changes nothing.
+        // The result of a merge is a ledger, and merging it again changes nothing.
         try Data(result.output).write(to: URL(fileURLWithPath: smallweb.home.file("3")))
         #expect(try smallweb.run(["ledger", "merge", "3", "3"]).output == result.output)
     }
@@ -274,7 +274,7 @@ import Testing
         #expect(try smallweb.run(["ledger", "split", "list"]).status == 2)
     }
 
-    /// Whatever fields a user wants.
+    /// `--fields` does not apply to the ledger.
     @Test func aLedgerAlwaysHasWhatAMergeNeeds() throws {
         let hole = try Hole()
         let words = ["--fields", "size", "--ledger", "ledger", hole.place + "/0/about.txt"]
@@ -285,8 +285,8 @@ import Testing
 
     // MARK: Together
 
-    /// Ten workers, one of which is killed and started again: each URL is done, and each host was
-    /// asked by one of them.
+    /// Ten workers, of them one killed and started again: each URL is done, and each host was asked
+    /// by a single worker.
     @Test(.timeLimit(.minutes(30))) func aKilledWorkerLeavesNoGap() throws {
         let pace = 0.05
         let asked = Monitor([Int: [Date]]())

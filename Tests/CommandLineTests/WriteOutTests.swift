@@ -149,7 +149,7 @@ import Testing
                 if parts.count == 2, parts[1] != "0", parts[1] != "000" { said.insert(parts[0]) }
             }
         }
-        // Which URL it was: the first.
+        // The URL's index: 0 for the first.
         #expect(names.filter { !said.contains($0[...]) } == ["urlnum"])
         let url = "http://127.0.0.1:\(web.port)/about"
         let direct = try smallweb.run(["-s", "--body", "none", "-w", "%{remote_ip}", url])

@@ -2,8 +2,8 @@
 @testable internal import SmallWebArchive
 internal import SmallWebCore
 
-/// Records: they do not depend on the pieces, no block is longer than its header says, and what is
-/// written again is read as the same.
+/// Records do not depend on the pieces, no block is longer than its header says, and a record that
+/// is written again reads the same.
 @Sendable func warc(_ input: [UInt8]) {
     let whole = records([input[...]])
     check(whole == records(Pieces(of: input).pieces), "the records depend on the pieces")
@@ -14,7 +14,7 @@ internal import SmallWebCore
         _ = ["warc-block-digest", "warc-payload-digest"].map {
             record.header[$0].flatMap(BlockDigest.init)
         }
-        // What a record may hold of our own.
+        // Our own extensions that a record may hold.
         _ = RecordedTurns(record.block).available(afterSending: 3, of: record.block.count)
         _ = RecordedFacts(record.block).handshake([])
         _ = FetchError(warcFields: record.block)
@@ -50,7 +50,7 @@ private func records(_ pieces: [ArraySlice<UInt8>]) -> Found {
     return found
 }
 
-/// Members of a gzip file: what comes out does not depend on the pieces.
+/// Members of a gzip file: the output does not depend on the pieces.
 @Sendable func gzipMembers(_ input: [UInt8]) {
     let whole = members([input[...]])
     check(whole == members(Pieces(of: input).pieces), "the members depend on the pieces")
@@ -72,7 +72,7 @@ private func members(_ pieces: [ArraySlice<UInt8>]) -> [[UInt8]] {
             } while !rest.isEmpty || !bytes.isEmpty && !members.isBetweenMembers
         }
     } catch {
-        // What came before the fault depends on how much was there at once.
+        // The output before the fault depends on the size of the pieces.
         return Array(found.dropLast())
     }
     return found

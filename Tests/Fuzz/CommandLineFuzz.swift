@@ -5,7 +5,7 @@ internal import SmallWeb
 internal import SmallWebCore
 internal import SmallWebRecords
 
-/// A line of a list: a URL, or a request in JSON. What is echoed is on one line.
+/// A line of a list: a URL, or a request in JSON. The echo is on one line.
 func order(_ input: [UInt8]) {
     let line = input.prefix { $0 != ASCII.lineFeed }
     let order = Order(line: line, number: 7)
@@ -29,7 +29,7 @@ func order(_ input: [UInt8]) {
     var settings = Settings()
     for change in order.changes { change(&settings) }
     if let limit = settings.fetch.bodyBytesMax { check(limit >= 0, "\(limit) bytes") }
-    // Where it goes is decided by its URL, with or without the JSON around it.
+    // The URL decides the destination, with or without the JSON around it.
     if line.first != UInt8(ascii: "{") {
         check(order.url.map { Array($0.utf8) } == Array(line.prefix { $0 != 9 }), "another URL")
     }
@@ -75,7 +75,7 @@ func list(_ input: [UInt8]) {
     check(taken.map(\.bytes) == expected.map(\.bytes), "other lines")
 }
 
-/// What three workers take of a list and two operands is all of it, each once.
+/// Three workers together take all lines of a list and both operands, each once.
 private func checkSource(_ path: String) {
     guard let places = try? Places(.builtIn) else { fatalError("no SHA-256") }
     let operands = ["gemini://a.test/", "@" + path, "gopher://b.test/"]
@@ -166,7 +166,7 @@ private func trimmed(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
     return line
 }
 
-/// A config file: it is read, or refused with its place; what is read is applied.
+/// A config file is read, or refused with its place; settings that are read can be applied.
 func configuration(_ input: [UInt8]) {
     let path = scratchFile("f", input)
     var settings = Settings()
@@ -212,7 +212,7 @@ private let record = Array(
 
     """.utf8)
 
-/// A format: what it writes has no control character of the record, and all of its own text.
+/// A format: its output has no control character of the record, and all text of the format.
 func writeOut(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self),
         let format = try? WriteOut(text)
@@ -258,7 +258,7 @@ func bookmarks(_ input: [UInt8]) {
     }
 }
 
-/// The first line is a URL that is visited, the rest what the history has.
+/// The first line is a visited URL, the rest is the content of the history.
 func history(_ input: [UInt8]) {
     let first = input.prefix { $0 != ASCII.lineFeed }
     if let text = String(validating: first, as: UTF8.self),
@@ -271,7 +271,7 @@ func history(_ input: [UInt8]) {
     }
     useHome()
     var rest = Array(input.dropFirst(first.count + 1))
-    // No input is as long as what is shortened.
+    // No input is long enough for the history to be shortened, so its lines are repeated.
     if first.elementsEqual("*".utf8), rest.count(where: { $0 == 10 }) > 1 {
         rest = (0..<(200_000 / rest.count)).flatMap { _ in rest }
     }
@@ -304,7 +304,7 @@ private let homeIsUsed: Void = {
     for name in ["XDG_CONFIG_HOME", "XDG_STATE_HOME"] { setenv(name, directory, 1) }
 }()
 
-/// Where a URL goes: by its scheme and authority alone, in every form of a line.
+/// The worker of a URL: by its scheme and authority alone, in every form of a line.
 func shard(_ input: [UInt8]) {
     guard let places = try? Places(.builtIn) else { fatalError("no SHA-256") }
     let line = input.prefix { $0 != ASCII.lineFeed }
@@ -331,7 +331,7 @@ func shard(_ input: [UInt8]) {
 func arguments(_ input: [UInt8]) {
     let text = String(systemBytes: input)
     let words = text.split(separator: "\0", omittingEmptySubsequences: false).map(String.init)
-    // What would read a file or standard input.
+    // These words would read a file or standard input.
     if words.contains(where: { $0.contains("@") || $0.contains("config") }) { return }
     do throws(FetchError) {
         let settings = try ArgumentParser.parse(words)
@@ -345,8 +345,7 @@ func arguments(_ input: [UInt8]) {
     }
 }
 
-/// What a person types at a prompt, of each kind: what is shown and what is understood of it never
-/// drives the terminal.
+/// Keys typed at a prompt of each kind: neither the echo nor the typed text drives the terminal.
 func typed(_ input: [UInt8]) {
     for openers in [ReaderCommand.openers, ReaderCommand.digits, "", nil] {
         var keys = TypedInput(openers: openers)

@@ -28,8 +28,8 @@ private let handlers: [any ProtocolHandler] = [
     GeminiPlugin(), GopherPlugin(), SpartanPlugin(), FingerPlugin(), NexPlugin(), TitanHandler(),
 ]
 
-/// A byte of flags, a URL's path up to a line feed, and what the server says: the whole of a fetch.
-/// It means the same however it arrives, and sends one line.
+/// A byte of flags, a URL's path up to a line feed, and the server's reply: a whole fetch. The
+/// result does not depend on the pieces, and the request is one line.
 func exchange(_ input: [UInt8]) {
     guard let flags = input.first else { return }
     let rest = input.dropFirst()
@@ -58,7 +58,7 @@ func exchange(_ input: [UInt8]) {
     let whole = playing(.max)
     for step in [1, 7] {
         let pieced = playing(step)
-        // What came before an error depends on how it came.
+        // The events before an error depend on the pieces.
         check(
             whole.error == nil
                 ? pieced.events == whole.events : isSameSoFar(pieced.events, whole.events),
@@ -104,7 +104,7 @@ private func checkNex(_ played: Played, _ wire: WireCase) {
     check(played.items.count == lines, "\(played.items.count) items of \(lines) lines")
 }
 
-/// A fixture: what it says can be written again, and every byte has a line.
+/// A fixture: its content can be written again, and every byte has a line.
 func wireCase(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
     let wire: WireCase

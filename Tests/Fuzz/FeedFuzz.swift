@@ -5,7 +5,7 @@ internal import Glibc
 @testable internal import SmallWebCore
 @testable internal import SmallWebFormats
 
-/// The dates of labels, items and headings: days of the calendar, and nothing but what is there.
+/// The dates of labels, items and headings: days of the calendar, and no byte beyond the input.
 @Sendable func feedDates(_ input: [UInt8]) {
     let label = DatedText(label: input[...])
     if let label {
@@ -32,8 +32,8 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
     return found
 }
 
-/// Every format of a feed holds what it is given: no text ends an element or a line, nothing of it
-/// drives a terminal, and the gemtext reads back as the same entries.
+/// Every format of a feed quotes its texts: no text ends an element or a line, or drives a
+/// terminal, and the gemtext reads back as the same entries.
 @Sendable func feedFormats(_ input: [UInt8]) {
     let parts = input.split(separator: 0x0A, omittingEmptySubsequences: false)
     let text = { (index: Int) in parts.count > index ? parts[index] : [] }
@@ -73,7 +73,7 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
     }
 }
 
-/// Whether tags open and close as XML wants it, and no text has a `<`.
+/// True if tags open and close as XML wants it, and no text has a `<`.
 private func balanced(_ document: [UInt8]) -> Bool {
     var open: [ArraySlice<UInt8>] = []
     var rest = document[...]
@@ -94,7 +94,8 @@ private func balanced(_ document: [UInt8]) -> Bool {
     return open.isEmpty
 }
 
-/// An expression of the user's: it is compiled or refused, and says what the system's own says.
+/// An expression of the user's: it is compiled or refused, and matches the same as the system's
+/// own.
 @Sendable func expression(_ input: [UInt8]) {
     let parts = input.split(separator: 0, maxSplits: 1, omittingEmptySubsequences: false)
     guard let pattern = String(validating: parts[0], as: UTF8.self), !pattern.isEmpty,
@@ -183,7 +184,7 @@ private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]
     return bytes + writer.finish()
 }
 
-/// A state of `watch`: what is read of it is written, and reads the same again.
+/// A state of `watch`: after parsing it can be written, and reads the same again.
 @Sendable func subscriptions(_ input: [UInt8]) {
     for start in ["", "# smallweb watch 1\n"] {
         let bytes = Array(start.utf8) + input

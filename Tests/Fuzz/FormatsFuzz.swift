@@ -36,8 +36,7 @@ internal import SmallWebFormats
     }
 }
 
-/// A line of requests in JSON: what is echoed is the same value on one line, and cannot drive a
-/// terminal.
+/// A line of requests in JSON: the echo is the same value on one line, and cannot drive a terminal.
 @Sendable func json(_ input: [UInt8]) {
     let skimmed = skim(input)
     let value: JSONValue

@@ -32,8 +32,8 @@ public func main(_ argc: CInt, _ argv: UnsafeMutablePointer<UnsafeMutablePointer
     return runDriver(&argc, &argv, fuzz)
 }
 
-/// Called with each input. A broken promise is a crash; what the input means is up to the decoder
-/// that `SMALLWEB_FUZZ_TARGET` names. See `run.py`.
+/// Called with each input. A broken promise is a crash; `SMALLWEB_FUZZ_TARGET` names the decoder
+/// for the input. See `run.py`.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     target?(Array(UnsafeBufferPointer(start: data, count: count)))
@@ -274,7 +274,7 @@ private func knownHosts(_ input: [UInt8]) {
     check(hosts.bytes.starts(with: input) || input.isEmpty, "reading alone changes it")
     check(KnownHosts(parsing: hosts.bytes) == hosts, "reads differently the second time")
     let pins = hosts.pins
-    // What is not UTF-8 in a name is no host's.
+    // A name that is not UTF-8 belongs to no host.
     guard let place = pins.first?.place, !place.contains("\u{FFFD}") else { return }
     // A line that goes on behind the place is about it as well.
     let others = pins.filter { !KnownHosts.isAbout(Array(place.utf8), $0.line[...]) }
@@ -322,7 +322,7 @@ private func trustFormat(_ input: [UInt8]) {
     var hosts = KnownHosts(parsing: [])
     let added = hosts.merge(pins, replacing: false)
     check(KnownHosts(parsing: hosts.bytes).pins == added, "an imported pin is written differently")
-    // What it exports, it imports as it was, but for dates that were not there.
+    // An exported store imports as it was, but for dates that were not there.
     guard let (own, left) = format.text(of: added) else { return }
     check(left.count <= added.count, "more is left than there was")
     let (again, refused) = format.pins(in: own)

@@ -131,7 +131,7 @@ private func plainDelta(_ delta: [UInt8], _ base: [UInt8]) -> [UInt8]? {
     return result.count == resultCount ? result : nil
 }
 
-/// What comes of a pack, its promises checked.
+/// The result of reading a pack, with its promises checked.
 private struct PackReading: Equatable {
     var contents: [[UInt8]] = []
     var outcome = Outcome.ok
@@ -213,7 +213,7 @@ func sealed(_ entries: [UInt8], count: UInt8) -> [UInt8] {
     return pack + digest.finish()
 }
 
-/// Blobs and deltas between them, in packs that are right but for what the deltas say.
+/// Blobs and deltas between them, in packs that can only be wrong in the deltas.
 func packDeltas(_ input: [UInt8]) {
     var plan = PackPlan(input)
     let bytes = plan.pack()
@@ -241,7 +241,7 @@ struct PackPlan {
     /// Three bytes decide over an entry, and are followed by its content.
     init(_ input: [UInt8]) {
         var rest = input[...]
-        // Where a delta has led to, as far as it is known to be right.
+        // The result of each entry; `nil` if its delta may be wrong.
         var known: [[UInt8]?] = []
         while rest.count >= 3, entries.count < 60 {
             let kind = rest.removeFirst()

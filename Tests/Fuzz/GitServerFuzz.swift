@@ -81,7 +81,7 @@ private final class GitServer: Carrier, HTTPClient, Dialer {
     }
 }
 
-/// What came of a URL.
+/// The result of fetching a URL.
 private struct GitOutcome: Sendable, Equatable {
     var head: Head?
     var items: [Item] = []
@@ -143,7 +143,8 @@ private func fetchInPieces(
     let whole = fetch(url, query, step: .max, answer)
     for step in [1, 5] {
         let pieced = fetch(url, query, step: step, answer)
-        // What it says of a server that hangs up depends on what had come before the request.
+        // The message about a server that hangs up depends on the bytes that came before the
+        // request.
         check(pieced.error?.outcome == whole.error?.outcome, "\(String(describing: pieced.error))")
         check(pieced.head == whole.head && pieced.notes == whole.notes, "the head")
         if whole.error == nil {

@@ -86,8 +86,8 @@ func gitPatch(_ input: [UInt8]) {
     check(counts[1] - counts[0] == added - removed, "lines are lost")
 }
 
-/// Any bytes as a pointer of Git LFS, and as what a server answers where its file is: a place over
-/// HTTP with fields that can be sent, or a refusal.
+/// Any bytes as a pointer of Git LFS, and as a server's batch reply: a place over HTTP with fields
+/// that can be sent, or a refusal.
 func gitLFS(_ input: [UInt8]) {
     let digits = String(repeating: "0", count: 64)
     let beginning = Array("version https://git-lfs.github.com/spec/v1\n".utf8)
@@ -118,7 +118,7 @@ func gitLFS(_ input: [UInt8]) {
     }
 }
 
-/// Any bytes as settings of git-config(1), to which a section and a setting can be added in front.
+/// Any bytes as settings of git-config(1), also after a section and a setting of ours.
 func gitModules(_ input: [UInt8]) {
     var settings = 0
     var reader = GitConfigurationReader(input[...])

@@ -2,8 +2,8 @@
 @testable internal import GitPlugin
 internal import SmallWebCore
 
-/// Any URL of any of the schemes: its request has the fields it should have and no other, and what
-/// it asks for has a URL.
+/// Any URL of any of the schemes: its request has the fields it should have and no other, and its
+/// path can be written as a URL again.
 func gitAddress(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
     for scheme in ["git", "git+https"] {
@@ -36,7 +36,7 @@ func gitAddress(_ input: [UInt8]) {
     }
 }
 
-/// Packets between bytes that no text has; an empty one is a flush, and what is `\u{1}` a delim.
+/// Packets between bytes that no text has; an empty one is a flush, and `\u{1}` alone a delim.
 /// Other such bytes stand for words that no fuzzer would find.
 func packets(_ input: ArraySlice<UInt8>) -> [PktLine] {
     input.split(separator: 0xFE, omittingEmptySubsequences: false).map { bytes in

@@ -25,7 +25,7 @@ func certificate(_ input: [UInt8]) {
         guard let facts else { continue }
         check(facts.sha256.count == 32 && facts.spkiSHA256.count == 32, "a digest")
         check(facts.sha512.count == 64, "a digest")
-        // What is not UTF-8 becomes U+FFFD, of three bytes.
+        // A byte that is not UTF-8 becomes U+FFFD, three bytes long.
         check(facts.subject.utf8.count <= 3 * 1024, "a subject of \(facts.subject.utf8.count)")
         check(facts.issuer.utf8.count <= 3 * 1024, "an issuer of \(facts.issuer.utf8.count)")
         for ip in facts.ipNames ?? [] {
@@ -288,7 +288,8 @@ func scratchFile(_ name: String, _ bytes: [UInt8]) -> String {
     return path
 }
 
-/// Steps on a store, each a byte and what it adds, up to a 0xFF: the file has what an array has.
+/// Steps on a store, separated by 0xFF: a byte for the kind of step, and bytes to add. The file has
+/// the same content as an array.
 func storeFile(_ input: [UInt8]) {
     let path = scratchFile("f", [])
     let store = StoreFile(path, title: "store")
@@ -307,7 +308,7 @@ func storeFile(_ input: [UInt8]) {
                 try store.change { $0 = bytes + $0 }
                 expected = bytes + expected
             case 2:
-                // What a kill leaves: a last line that begins with 0.
+                // A kill leaves a last line that begins with 0.
                 expected = Array(StoreFile.whole(expected))
                 guard let lock = try store.tryLock() else { fatalError("no lock") }
                 guard try store.append(bytes, at: expected.count, lock) != nil else {

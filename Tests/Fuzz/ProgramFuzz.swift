@@ -38,8 +38,7 @@ func manifest(_ input: [UInt8]) {
     check(16...4096 ~= limits.descriptors, "\(limits.descriptors) descriptors")
 }
 
-/// Events do not depend on the pieces, nor does what is wrong with them; what is taken keeps the
-/// rules that are written down.
+/// Neither events nor errors depend on the pieces; accepted events keep the documented rules.
 func programEvents(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "nex://h.test/a/b") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> (events: [ProgramEvent], problem: String?) in
@@ -58,7 +57,7 @@ func programEvents(_ input: [UInt8]) {
         return (events, nil)
     }
     let texts = { (events: [ProgramEvent]) in events.map { String(describing: $0) } }
-    // Byte by byte, what comes before an error has been given whole.
+    // Byte by byte, all events before an error are returned.
     let (events, problem) = read(input.indices.map { input[$0...$0] })
     for pieces in [[input[...]], Pieces(of: input).pieces] {
         let (others, otherProblem) = read(pieces)
@@ -93,8 +92,8 @@ func programEvents(_ input: [UInt8]) {
     check(heads <= 1, "\(heads) heads")
 }
 
-/// Lines: a pattern, the URL's own host, and what a program opens. What a pattern lets through is
-/// what it says, however both are written.
+/// Lines: a pattern, the URL's own host, and a URL that a program opens. A pattern accepts only
+/// URLs that agree with its text, however both are written.
 func openPattern(_ input: [UInt8]) {
     let lines = input.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false).map {
         String(decoding: $0, as: UTF8.self)

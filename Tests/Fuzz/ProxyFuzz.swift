@@ -2,8 +2,8 @@
 internal import SmallWebCore
 @testable internal import SmallWebTransport
 
-/// A flag for credentials, one for insisting on them, and what a proxy says: each of the three
-/// conversations ends, asks for no byte beyond, and means the same when it is held again.
+/// A flag for credentials, one for insisting on them, and a proxy's reply: each of the three
+/// conversations ends, asks for no byte beyond, and has the same result when it is held again.
 func proxy(_ input: [UInt8]) {
     guard let flags = input.first else { return }
     let reply = Array(input.dropFirst())
@@ -29,7 +29,7 @@ func proxy(_ input: [UInt8]) {
     let header = reply.prefix(taken)
     check(header.starts(with: "HTTP/1.".utf8) && header.last == ASCII.lineFeed, "no header")
     check(taken <= ConnectConversation.headerBytesMax, "\(taken) bytes")
-    // The empty line is its last, and only that of an interim reply comes before.
+    // The header ends with an empty line; an earlier one belongs to an interim reply.
     let ends = ["\n\n", "\n\r\n"].map { Array($0.utf8) }
     check(ends.contains { header.suffix($0.count).elementsEqual($0) }, "no empty line")
 }

@@ -165,7 +165,7 @@ internal import Testing
         #expect(PackReading(try builder.pack()).error?.outcome == .protocolError)
     }
 
-    /// A chain of which each object is twice as long as the one before.
+    /// A chain in which each object is twice as long as the one before.
     @Test func amplificationIsBounded() throws {
         var builder = PackBuilder()
         var size = 65_536

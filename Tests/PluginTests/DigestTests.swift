@@ -3,7 +3,7 @@ internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
 
-/// Hashing and inflating: what the system libraries do for us.
+/// Hashing and inflating by the system libraries.
 @Suite struct DigestTests {
     /// FIPS 180-2, appendices A and B.
     static let vectors: [(Digest.Algorithm, String, String)] = [

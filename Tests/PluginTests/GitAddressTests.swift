@@ -5,7 +5,7 @@ internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
 
-/// What a Git URL asks for, and the request that it makes.
+/// Parsing Git URLs, and the first request for each.
 @Suite struct GitAddressTests {
     static func address(_ url: String) throws -> GitAddress { try GitAddress(URI(parsing: url)) }
 
@@ -102,7 +102,7 @@ internal import Testing
         #expect(list.url(at: target) == "git+https://other:1/s")
     }
 
-    /// The lengths of the first three are those of Git's own tests.
+    /// The first three lengths come from Git's own tests.
     @Test(arguments: [
         (
             "git://myserver.com/project.git", 0,
@@ -132,7 +132,7 @@ internal import Testing
         #expect(Int(request.prefix(4), radix: 16) == bytes.count)
     }
 
-    /// Whatever the URL: one packet with one host and one version.
+    /// Every URL makes one packet with one host and one version.
     @Test func noURLMakesASecondField() throws {
         var random = SeededGenerator(seed: 21)
         var made = 0

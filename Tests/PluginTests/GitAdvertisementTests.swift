@@ -3,12 +3,12 @@
 internal import SmallWebCore
 internal import Testing
 
-/// What a server says first.
+/// The server's greeting.
 @Suite struct GitAdvertisementTests {
     static let oid = "ce013625030ba8dba906f756967f9e9ca394464a"
     static let zero = String(repeating: "0", count: 40)
 
-    /// What comes of packets: lines about references, and whether the end was among them.
+    /// Parses packets; `isOver` is true if the end was among them.
     static func take(
         _ packets: [PktLine]
     ) throws -> (server: Advertisement, refs: [String], isOver: Bool) {
@@ -138,7 +138,7 @@ internal import Testing
         #expect(server.capabilities.count <= 1_001)
     }
 
-    /// Whatever comes first is no version of ours, and no reference either.
+    /// The first line is neither a version that we know nor a reference.
     @Test(arguments: [
         "", "\n", "version 3", "version 2 ", "version", "VERSION 2", "\0", "\0agent=x", " \0",
         "HTTP/1.1 400 Bad Request\r\n", "SSH-2.0-x\r\n", "unborn", oid, "\(oid) ", "\(oid)  HEAD",

@@ -36,7 +36,7 @@ struct GitArchiveTests {
         return git.addTree(entries.sorted { $0.0.dropFirst(5) < $1.0.dropFirst(5) })
     }
 
-    /// What falls together without the beginnings of names is refused before the first byte.
+    /// Paths that collide once `strip` has shortened them are refused before the first byte.
     @Test(arguments: [
         ["a/link -> /tmp", "b/link/pwn"], ["b/link -> /tmp", "a/link/pwn"],
         ["a/f", "b/f"], ["a/f -> /tmp", "b/f"], ["a/f", "b/f -> /tmp"], ["a/x", "b/x/y"],
@@ -52,7 +52,7 @@ struct GitArchiveTests {
         #expect(whole.isTaken)
     }
 
-    /// Directories that fall together are one, and what is not in the archive does not count.
+    /// Directories that collide are merged, and files that are not in the archive do not count.
     @Test(arguments: [
         ["a/d/x", "b/d/y"], ["a/x", "b/y"], ["l -> /tmp", "a/l"], ["a/x", "b/y -> x"],
         ["a/f", "b/f", "b/.gitattributes"],

@@ -83,7 +83,8 @@ internal import Testing
         #expect(!request.contains("have "))
     }
 
-    /// What we name as ours is commits alone, so that thin packs are for a server that wants them.
+    /// We have only the commits named in `have`, not their trees, so we request thin packs only
+    /// from a server that insists on them.
     @Test func version0TellsWhatIsKnown() throws {
         let id = try Self.id()
         let request = FetchRequest(wants: [id], haves: [id], since: 1)

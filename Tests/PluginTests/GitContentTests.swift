@@ -149,7 +149,7 @@ internal import Testing
         played.requests.reduce(0) { $0 + git.answer($1).bytes.count }
     }
 
-    /// Wherever the server dies: an error, never a part as the whole.
+    /// A server that dies at any byte leads to an error, never to a part taken for the whole.
     @Test(arguments: paths, [ScriptedTransport.Close.fin, .reset, .silence])
     func aCutIsNeverTaken(_ path: String, _ close: ScriptedTransport.Close) async {
         let whole = await Self.play(path)

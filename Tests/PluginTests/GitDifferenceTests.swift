@@ -4,7 +4,7 @@ internal import SmallWebCore
 internal import SmallWebTesting
 internal import Testing
 
-/// What differs between two versions, over git://.
+/// Differences between two versions, over git://.
 @Suite struct GitDifferenceTests {
     static let git: FakeGit = {
         var git = FakeGit()
@@ -68,7 +68,7 @@ internal import Testing
         }
     }
 
-    /// Whatever the trees are, what one side adds the other takes away.
+    /// Added files in one direction are the removed ones in the other, for any trees.
     @Test func bothWaysAreTheSame() async {
         let there = await Self.play("?diff=v1..HEAD")
         let back = await Self.play("?diff=HEAD..v1")

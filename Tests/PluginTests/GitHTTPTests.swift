@@ -4,7 +4,7 @@ internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
 
-/// Git over smart HTTP: what is asked, and what of the replies is believed.
+/// Git over smart HTTP: the requests, and checks of the replies.
 @Suite struct GitHTTPTests {
     static let oid = GitAdvertisementTests.oid
     static let result = "application/x-git-upload-pack-result"
@@ -265,7 +265,7 @@ internal import Testing
         #expect(error?.outcome == .usage)
     }
 
-    /// A proxy's, for example: only what the Git server says is a reply.
+    /// An error of a proxy, for example: only the Git server's own refusal is a reply.
     @Test func anErrorLikeARefusalStaysAnError() async {
         struct Denied: HTTPClient {
             func exchange(
@@ -296,7 +296,7 @@ final class FakeHTTP: HTTPClient {
         var body: [UInt8]
         var status = 200
         var location: String?
-        /// What then comes again and again.
+        /// Bytes repeated after `body`.
         var refrain: [UInt8] = []
 
         init(

@@ -5,7 +5,7 @@ internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
 
-/// What hosts and caches do that git's own server does not.
+/// Habits of hosts and caches that git's own server does not have.
 @Suite(.timeLimit(.minutes(10)))
 struct GitHabitTests {
     // MARK: Acknowledgements
@@ -74,7 +74,8 @@ struct GitHabitTests {
 
     // MARK: Histories
 
-    /// What a server leaves out because one of the commits has it is asked for once more.
+    /// The server left out the tree because one of the commits contains it, so it is requested
+    /// again.
     @Test func aTagOfATreeHasNoDate() async throws {
         var git = FakeGit()
         let tree = git.addTree([])

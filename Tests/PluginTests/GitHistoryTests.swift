@@ -50,7 +50,7 @@ extension FakeGit {
                 let target = try? ObjectHeader.target(ofTag: object.content[...], .sha1).id
                 if let target { pending.append(("\(target)", level, false)) }
             case .tree:
-                // What is met twice has been followed: trees of trees would take for ever.
+                // Follows each tree only once: nested trees would take for ever.
                 guard found.insert(id).inserted, !isFiltered else { break }
                 let entries = (try? Tree.parse(object.content[...], .sha1)) ?? []
                 pending += entries.map { ("\($0.id)", level, false) }

@@ -40,11 +40,11 @@ internal import Testing
         }
         #expect(played.error?.outcome == .protocolError)
         #expect(played.completeness == nil)
-        // Of a file so short all of it is checked first.
+        // A file as short as this is checked whole before any byte is passed on.
         #expect(played.body.isEmpty && played.head == nil)
     }
 
-    /// Whatever of the repository is sent in its place.
+    /// Each object of the repository is sent in place of the requested one.
     @Test func anyOtherObjectOfTheRepositoryIsRefused() async {
         for object in Self.git.objects.values {
             for stage in [Self.commit, Self.root, Self.folder, Self.file] {
@@ -87,7 +87,7 @@ internal import Testing
         #expect(played.requests.count < 10)
     }
 
-    /// What a tree calls a directory must be one, and a file must be a file.
+    /// A directory entry must be a tree, and a file entry a blob.
     @Test(arguments: ["40000 x", "100644 x", "120000 x"], ObjectType.allCases)
     func anEntryIsWhatItsModeSays(_ name: String, _ type: ObjectType) async {
         await anEntryIsWhatItsModeSays(name, type, filters: true)
@@ -236,7 +236,7 @@ internal import Testing
         #expect(played.error?.outcome == .tooLarge)
     }
 
-    /// Each delta makes a hundred times what it is made of.
+    /// Each delta is a hundred times as long as its base.
     @Test(arguments: [commit, root])
     func deltasThatGrowAreBounded(_ stage: Int) async throws {
         var builder = PackBuilder()
@@ -275,7 +275,7 @@ internal import Testing
         let commit = Array("tree \(tree)\n\n".utf8)
         builder.add(.commit, commit)
         builder.add(.tree, entry)
-        // A base may come after what is made of it.
+        // A base may come after its delta.
         if hasBase { builder.add(.blob, base) }
         let pack = try builder.pack()
         let head = try PackBuilder.id(.commit, commit)

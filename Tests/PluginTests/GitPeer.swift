@@ -5,12 +5,12 @@ internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
 
-/// What a Git server says to one request.
+/// The answer of a Git server to one request.
 struct GitAnswer {
     var bytes: [UInt8]
-    /// What then comes again and again, whole packets.
+    /// Whole packets, repeated for ever after `bytes`.
     var refrain: [UInt8] = []
-    /// How the server ends after that; `nil` when it waits for another request.
+    /// The end of the connection after that; `nil` to wait for another request.
     var close: ScriptedTransport.Close?
 
     init(_ bytes: [UInt8], refrain: [UInt8] = [], close: ScriptedTransport.Close? = nil) {
@@ -26,7 +26,7 @@ struct GitAnswer {
 
 /// The other end of a git:// connection: it answers each request when it has come, one per `send`.
 final class GitPeer: Carrier {
-    /// How bytes arrive, and after how many the server dies.
+    /// Sizes of the reads, and the offset at which the server dies.
     struct Manner {
         /// Most bytes of one `receive`.
         var step = Int.max
@@ -34,7 +34,7 @@ final class GitPeer: Carrier {
         var split = Int.max
         var cut = Int.max
         var cutClose = ScriptedTransport.Close.fin
-        /// When an endless server is ended after all.
+        /// Bytes after which an endless server is ended.
         var bytesMax = 1 << 30
     }
 
@@ -51,7 +51,7 @@ final class GitPeer: Carrier {
         self.answer = answer
     }
 
-    /// Whether an endless server was heard to the end.
+    /// True if an endless server was read to its limit.
     var isExhausted: Bool { given >= manner.bytesMax }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
@@ -122,7 +122,7 @@ final class GitDialer: Dialer {
     }
 }
 
-/// What came of a URL.
+/// The result of fetching a URL.
 struct GitPlayed {
     var head: Head?
     var refs: [Item] = []
@@ -136,7 +136,7 @@ struct GitPlayed {
 
     var text: String { String(decoding: body, as: UTF8.self) }
 
-    /// How it ended, in one word.
+    /// The result in one word.
     var outcome: Outcome {
         if let error { return error.outcome }
         return switch head?.replyClass {
@@ -147,7 +147,7 @@ struct GitPlayed {
         }
     }
 
-    /// Whether somebody would believe that this is all that was asked for.
+    /// True if a caller would believe that the reply is complete.
     var isTaken: Bool { outcome == .ok && completeness == .complete }
 }
 
@@ -298,7 +298,7 @@ struct FakeGit {
         return GitAnswer([], close: .fin)
     }
 
-    /// What a request to fetch wants.
+    /// The id in the `want` line of a request to fetch.
     static func want(_ request: [UInt8]) -> String? {
         let text = String(decoding: request, as: UTF8.self)
         return text.firstRange(of: "want ").map { String(text[$0.upperBound...].prefix(40)) }

@@ -12,7 +12,7 @@ internal import Testing
         "?diff=v1..", "?diff=v1..&patch=1", "?refs&dates=1",
     ]
 
-    /// Two versions of a few files, the first of which has a tag.
+    /// Two versions of a few files; the first has a tag.
     static let git: FakeGit = {
         var git = FakeGit()
         let (one, other) = (git.add(.blob, "one\n"), git.add(.blob, "other\n"))
@@ -44,7 +44,7 @@ internal import Testing
         }
     }
 
-    /// How many fetches a question takes.
+    /// The number of fetches that a query takes.
     static func fetches(_ query: String) async -> Int {
         let played = await play(query)
         #expect(played.isTaken, "\(query): \(String(describing: played.error))")
@@ -59,7 +59,7 @@ internal import Testing
             let played = await Self.play(query) { number, answer in
                 number == stage ? GitAnswer(FakeGit.packReply(Self.git.pack([]))) : answer
             }
-            // Nothing that is new is what a server says where there is no such commit.
+            // An empty pack is a valid reply if there are no new commits.
             if query == "?log=v1.." && played.isTaken && played.body.isEmpty { continue }
             #expect(played.error?.outcome == .protocolError, "fetch \(stage)")
             #expect(played.body.isEmpty)

@@ -4,7 +4,7 @@ internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
 
-/// What commits, attributes and queries of URLs say, without a server.
+/// Parsing commits, attributes and queries of URLs, without a server.
 @Suite struct GitTextTests {
     static let id = String(repeating: "ab", count: 20)
 
@@ -127,7 +127,7 @@ internal import Testing
         #expect(placeholders.unknown == ["%h", "%d"])
     }
 
-    /// Also what stands around them.
+    /// So is the text between `$Format:` and `$`.
     @Test func placeholdersAreInTheEncodingOfTheCommit() throws {
         let tree = String(repeating: "0", count: 40)
         let person = "A <a@one.test> 1 +0000"

@@ -108,7 +108,7 @@ internal import Testing
         }
     }
 
-    /// Whether the list of branches and tags comes with the greeting or is asked for.
+    /// The list of branches and tags comes with the greeting, or by request.
     @Test(arguments: cases)
     func theHintNamesTheNearestVersion(_ wanted: Case) async throws {
         for (version, hint) in [
@@ -149,8 +149,8 @@ internal import Testing
     }
 }
 
-/// `git upload-pack` on a repository of the moment, one process for each new request: what a server
-/// that keeps no state says is what any other says.
+/// `git upload-pack` on a temporary repository, one process for each new request: a stateless
+/// server gives the same answers as any other.
 final class UploadPack: Sendable {
     private let repository: GitRepository
     private let known = Locked<[[UInt8]: [UInt8]]>([:])
@@ -179,7 +179,7 @@ final class UploadPack: Sendable {
         let key = [UInt8(version), filters ? 1 : 0] + request
         if let bytes = known.withLock({ $0[key] }) { return GitAnswer(bytes) }
         let isGreeting = request.dropFirst(4).starts(with: "git-upload-pack".utf8)
-        // One that keeps state gives out only what it has listed, and begins with the list.
+        // A server with state gives out only commits that it has listed, and begins with the list.
         let hasState = version < 2 && !isGreeting
         let arguments =
             ["-c", "uploadpack.allowFilter=\(filters)", "upload-pack"]
@@ -197,7 +197,7 @@ final class UploadPack: Sendable {
         return GitAnswer(bytes)
     }
 
-    /// What comes after the first flush.
+    /// The bytes after the first flush.
     private static func withoutGreeting(_ bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var rest = bytes
         while let length = Int(String(decoding: rest.prefix(4), as: UTF8.self), radix: 16) {

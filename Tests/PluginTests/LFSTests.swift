@@ -120,7 +120,7 @@ internal import Testing
 @Suite struct LFSArchiveTests {
     static let content = Array("content".utf8)
     static let other = "https://s.test/files/"
-    /// How the first file ends.
+    /// Last byte of the first file.
     static let first = UInt8(ascii: "0")
 
     /// A repository of `count` files in Git LFS, and a pointer that is a file of its own.
@@ -146,7 +146,7 @@ internal import Testing
         return (git, files)
     }
 
-    /// Where and how files are, by their digits.
+    /// A batch reply with a URL and header fields for each digest in the request.
     static func batch(
         _ request: HTTPRequest, at base: String = other, fields: String = "{\"X-Batch\": \"b\"}"
     ) -> FakeHTTP.Reply {

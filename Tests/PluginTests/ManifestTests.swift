@@ -4,7 +4,7 @@ internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
 
-/// Manifests and events of programs: what is refused, and that nothing crashes.
+/// Manifests and events of programs: bad ones are refused, and nothing crashes.
 @Suite struct ManifestTests {
     private static let good = """
         {"v": 1, "name": "nex", "version": "1.0", "summary": "Nex", "program": ["./nex", "-x"],

@@ -14,8 +14,8 @@ struct PackBuilder {
     /// Adds an entry and returns where it begins.
     ///
     /// - Parameters:
-    ///   - size: What the entry says, if that is not what the content has.
-    ///   - stream: The zlib stream, if it is not what the content makes.
+    /// - size: Size in the header, if it differs from the size of the content.
+    /// - stream: Zlib stream, to replace the compressed content.
     @discardableResult
     mutating func add(
         type: UInt8, _ content: [UInt8], base: [UInt8] = [], size: Int? = nil,
@@ -114,7 +114,7 @@ func zlibZeros(_ count: Int) -> [UInt8] {
     // The literal 0, once for each byte that is not part of a run.
     let runs = (count - 1) / 258
     for _ in 0..<(count - runs * 258) { bits += [0, 0, 1, 1, 0, 0, 0, 0] }
-    // 258 times what came one byte before.
+    // A run of 258 copies of the byte before it.
     for _ in 0..<runs { bits += [1, 1, 0, 0, 0, 1, 0, 1] + [0, 0, 0, 0, 0] }
     bits += [0, 0, 0, 0, 0, 0, 0]
     var stream: [UInt8] = [0x78, 0x01]
@@ -135,7 +135,7 @@ private func adler32(_ content: [UInt8]) -> [UInt8] {
     return [UInt8(high >> 8), UInt8(high & 0xFF), UInt8(low >> 8), UInt8(low & 0xFF)]
 }
 
-/// What a reader makes of a pack.
+/// The result of parsing a pack.
 struct PackReading: Equatable {
     struct Object: Hashable {
         let id: ObjectID
@@ -146,7 +146,7 @@ struct PackReading: Equatable {
     var objects: [Object] = []
     var error: FetchError?
 
-    /// - Parameter step: How many bytes are added at a time.
+    /// - Parameter step: Number of bytes added at a time.
     init(
         _ pack: [UInt8], _ format: ObjectFormat = .sha1, limits: PackLimits = PackLimits(),
         keeping: Bool = true, step: Int = .max
@@ -175,7 +175,7 @@ struct PackReading: Equatable {
         }
     }
 
-    /// The same objects and the same kind of end: what is said of an error depends on the pieces.
+    /// Compares objects and outcomes; the message of an error depends on the pieces.
     static func == (one: Self, other: Self) -> Bool {
         one.objects == other.objects && one.error?.outcome == other.error?.outcome
     }

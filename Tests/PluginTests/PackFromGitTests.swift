@@ -5,7 +5,7 @@ internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import Testing
 
-/// Packs that Git makes, compared object for object with what Git says is in them.
+/// Packs that Git makes, compared object for object with Git's own listing.
 @Suite struct PackFromGitTests {
     @Test(arguments: ObjectFormat.allCases, [[], ["--delta-base-offset"]] as [[String]])
     func everyObjectIsTheSame(_ format: ObjectFormat, _ options: [String]) throws {
@@ -85,7 +85,7 @@ final class GitRepository: Sendable {
 
     deinit { try? FileManager.default.removeItem(at: folder) }
 
-    /// - Throws: When Git fails, unless it may.
+    /// - Throws: If Git fails and `mustSucceed` is true.
     @discardableResult
     func run(
         _ arguments: [String], input: [UInt8] = [], protocolVersion: Int = 2,
@@ -131,8 +131,8 @@ final class GitRepository: Sendable {
         return objects
     }
 
-    /// For `git fast-import`: 300 versions of a file in a folder, of which each differs a little
-    /// from the one before, beside an empty file, a link and one that cannot be compressed.
+    /// For `git fast-import`: 300 versions of a file in a folder, each a little different from the
+    /// one before, beside an empty file, a link and a file that cannot be compressed.
     static let history: [UInt8] = {
         var random = SeededGenerator(seed: 10)
         var lines = (0..<150).map { "line \($0): \(random.next())" }

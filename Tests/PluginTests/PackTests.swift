@@ -136,7 +136,7 @@ internal import Testing
         #expect(small.error?.outcome == .tooLarge)
     }
 
-    /// More than memory gets: the pack, a base and what a delta makes of it are in files.
+    /// Beyond the memory limit: the pack, a base and the result of a delta are kept in files.
     @Test func largeObjectsAreInFiles() throws {
         var random = SeededGenerator(seed: 11)
         let base = (0..<700_000).flatMap { _ in

@@ -26,7 +26,7 @@ internal import Testing
 
     static func data(_ text: String) -> PktLine { .data(Array(text.utf8)[...]) }
 
-    /// gitprotocol-pack(5), and what Git itself sends.
+    /// Examples of gitprotocol-pack(5), and lines that Git itself sends.
     @Test(arguments: [
         ("git-upload-pack /project.git\0host=myserver.com\0", "0033"),
         ("git-upload-pack /project.git\0host=myserver.com\0\0version=1\0", "003e"),

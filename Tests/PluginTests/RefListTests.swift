@@ -170,8 +170,8 @@ internal import Testing
         #expect(throws: FetchError.self) { try Self.plain(["\(Self.one) HEAD peeled:\(Self.one)"]) }
     }
 
-    /// Before version 2 the target comes in the capabilities, of which nobody has looked at the
-    /// bytes.
+    /// Before version 2 the target comes in the capabilities, with bytes that have not been
+    /// checked.
     @Test(arguments: ["a\nb", "a\tHEAD\n\(two)\trefs/heads/evil", "a\rb", "\u{1B}[2J", "a\u{7F}"])
     func aSymrefNeverMakesALineOfItsOwn(_ target: String) throws {
         let lines = ["\(Self.one) HEAD", "\(Self.one) refs/heads/main"]

@@ -3,8 +3,8 @@ internal import SmallWebTestSupport
 internal import SmallWebTesting
 internal import Testing
 
-/// Showing a reply otherwise changes nothing of what is asked: what was recorded for a terminal, a
-/// pipe or records answers the others.
+/// The kind of output does not change the request: a reply recorded for a terminal, a pipe or
+/// records answers the others.
 @Suite struct SameQuestionTests {
     @Test(arguments: WireTests.dialled)
     func itemsDecideNothingThatIsSent(_ wire: WireCase) async {

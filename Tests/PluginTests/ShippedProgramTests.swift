@@ -4,7 +4,7 @@ import Foundation
 import SmallWebCore
 import Testing
 
-/// The plugins that are programs, those shipped and those of the documents.
+/// The plugins that are external programs, in Plugins and in the documents.
 @Suite struct ShippedProgramTests {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()

@@ -13,7 +13,7 @@ internal import Testing
 /// Every fixture, delivered in every way.
 @Suite struct WireTests {
     static let cases = WireCase.all(in: "PluginTests/Fixtures")
-    /// Those that reach a server.
+    /// Cases that connect to a server.
     static let dialled = cases.filter { $0.dial != "no" }
 
     /// By the folder of their fixtures.
@@ -59,7 +59,7 @@ internal import Testing
         }
     }
 
-    /// What came before an error may depend on how it came; nothing else may.
+    /// The body before an error may depend on the pieces it arrived in; nothing else may.
     private func expectSame(_ played: Played, _ whole: Played, _ how: String) {
         #expect(played.events == whole.events, "\(how)")
         #expect(played.error == whole.error, "\(how)")

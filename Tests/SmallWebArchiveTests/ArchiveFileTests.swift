@@ -63,7 +63,8 @@ import Testing
         }
     }
 
-    /// Wherever it is cut, the cut is found, said with its offset, and cut off when more is added.
+    /// Truncation at any byte is found, reported with its offset, and cut off before records are
+    /// appended.
     @Test(arguments: ["x.warc", "x.warc.gz"])
     func aCutAtEveryByteIsFound(_ name: String) throws {
         try make(name)
@@ -185,7 +186,7 @@ import Testing
         #expect(twice.message.contains("at byte \(whole.count): there are two replies"))
     }
 
-    /// What others could not read is what would be lost.
+    /// Bytes lost on the way through an archive would be lost for its other readers as well.
     @Test(arguments: ["finger", "gemini", "git", "gopher", "nex", "spartan"])
     func fixturesComeBackUnchanged(_ plugin: String) async throws {
         let fixtures = URL(filePath: #filePath).deletingLastPathComponent()

@@ -70,7 +70,7 @@ import Testing
         try expectUntouched(archive)
     }
 
-    /// The plugin of the URL says what a block is.
+    /// The plugin of the URL decides how a block is parsed.
     @Test func theMediaTypeOfABlockDecidesNothing() async throws {
         let text = TestArchive.record(
             "response", Self.url, "hello\n.\r\n", mediaType: "application/http; msgtype=response")
@@ -147,7 +147,7 @@ import Testing
         #expect(try await TestArchive(text).get(web + "1") == ["hi\n"])
     }
 
-    /// A run that records while another one replays what is there so far: that is no damage.
+    /// A run records while another one replays: the unfinished record is no damage.
     @Test func aGrowingArchiveIsReplayedAsFarAsItGoes() async throws {
         let text = TestArchive.page("http://h.test/a", "hello")
         let archive = try TestArchive(text + text.prefix(text.count / 2))
@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    /// Revisits are short, and what they repeat is not.
+    /// Revisits are short, but the replies that they repeat may be long.
     @Test func whatRevisitsRepeatIsBounded() async throws {
         let records =
             [TestArchive.record("response", Self.url, "hello", id: "1")]

@@ -5,8 +5,8 @@ import Testing
 
 @testable import SmallWebArchive
 
-/// Archives that a crash, a disk or another program has damaged: what is whole is replayed, with
-/// one sentence about the rest, and `warc check` has the fault.
+/// Archives that a crash, a disk or another program has damaged: whole records are replayed, with
+/// one sentence about the rest, and `warc check` reports the fault.
 @Suite struct DamagedArchiveTests {
     private static let urls = ["a", "b", "c"].map { "http://h.test/\($0)" }
     private static let pages = ["a", "b", "c"].map {
@@ -22,7 +22,7 @@ import Testing
         isCompressed ? try Self.pages.map { try TestArchive.gzip($0) } : Self.pages
     }
 
-    /// Wherever the last record is cut off, those before it are there.
+    /// A last record truncated at any byte leaves the records before it readable.
     @Test(arguments: [false, true])
     func whatIsBeforeATearIsReplayed(_ isCompressed: Bool) async throws {
         let records = try records(isCompressed)
@@ -53,7 +53,7 @@ import Testing
         let between = Array(records.joined(separator: filling))
         for bytes in [between, filling + between, between + filling] {
             let archive = try TestArchive(bytes)
-            // The first bytes tell what a file is.
+            // The first bytes tell the format of a file.
             guard isCompressed == bytes.starts(with: [0x1F, 0x8B, 8]) else { continue }
             #expect(try await texts(archive) == ["a", "b", "c"])
             #expect(archive.complaints.count == 1)

@@ -26,7 +26,7 @@ import Testing
             "WARC-Refers-To-Date: 2026-01-01T00:00:00Z",
         ],
         ["WARC-Refers-To: <urn:uuid:9>"],
-        // Of no bytes at all, which many replies have.
+        // Digest of an empty body, which many replies have.
         ["WARC-Payload-Digest: sha1:3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"],
     ]
 
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// wget leaves out what is behind the last chunk; a body without that one is cut off.
+    /// wget leaves out the bytes after the last chunk; a body without the last chunk is truncated.
     @Test(arguments: [
         ("4\r\nabc\n\r\n0\r\n\r\n", "abc\n"), ("4\r\nabc\n\r\n0\r\n", "abc\n"),
         ("4\r\nabc\n\r\n0\r\nX-Trailer: 1\r\n", "abc\n"),

@@ -72,7 +72,7 @@ import Testing
             "gophers://127.0.0.1:\(gophers.port)/", "finger://127.0.0.1:\(finger.port)/ada",
             "nex://127.0.0.1:\(nex.port)/", "spartan://127.0.0.1:\(spartan.port)/",
             "spartan://127.0.0.1:\(spartan.port)/status/5",
-            // Of contents what is asked depends on the objects that the process has kept.
+            // Only a list: requests for contents depend on the objects that the process has cached.
             "git://127.0.0.1:\(git.port)/demo.git",
             "http://127.0.0.1:\(http.port)/about", "http://127.0.0.1:\(http.port)/status/503",
             "gopher://127.0.0.1:1/0/refused",

@@ -6,7 +6,7 @@ import Testing
 
 @testable import SmallWebArchive
 
-/// Which earlier reply a `revisit` refers to, written and read.
+/// References from a `revisit` to an earlier reply, written and read.
 @Suite struct RevisitTests {
     private let path: String
     private let target = "http://example.test/"

@@ -188,7 +188,7 @@ internal import Testing
         #expect(transport.isClosed)
     }
 
-    /// How the peer ends behind what it has said is not changed by what it did not take.
+    /// A failed send does not change the ending that follows the peer's answer.
     @Test(arguments: [ScriptedTransport.Close.fin, .closeNotify, .reset])
     func readsTheAnswerToWhatCannotBeSent(_ close: ScriptedTransport.Close) async throws {
         var script = Script(Array("4 no\r\n".utf8), close: close)

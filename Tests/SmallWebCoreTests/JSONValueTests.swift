@@ -2,7 +2,7 @@
 internal import SmallWebCore
 internal import Testing
 
-/// What the command line's tests do not say of the reader.
+/// Cases of the parser that the command line's tests do not cover.
 @Suite struct JSONValueTests {
     private func parse(_ text: String) throws(FetchError) -> JSONValue {
         try JSONValue.parse(Array(text.utf8)[...])
@@ -67,7 +67,7 @@ internal import Testing
                 ["c", "{ }"], ["d", "true"],
             ])
         for count in 0..<text.utf8.count { #expect(skim(text.utf8.prefix(count)) == nil) }
-        // Each byte made another one: what is skimmed can be parsed.
+        // Each byte is replaced by another one: text that can be skimmed can also be parsed.
         for index in text.utf8.indices {
             for byte in [0, 0x22, 0x2C, 0x30, 0x5C, 0x7B, 0x7D, 0xFF] as [UInt8] {
                 var bytes = Array(text.utf8)
@@ -82,7 +82,7 @@ internal import Testing
     @Test(arguments: [
         "", "[]", "1", #"{"a":1,}"#, #"{"a":01}"#, #"{"a":1}x"#, #"{"a"}"#, #"{a:1}"#,
         #"{"a":nul}"#,
-        // What only the reader can tell.
+        // Escapes that only the parser can decode.
         #"{"\u0061":1}"#, #"{"a":"\ud83d\ude42"}"#,
     ])
     func skimsNothingElse(_ text: String) {

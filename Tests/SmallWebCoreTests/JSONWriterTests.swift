@@ -2,7 +2,7 @@
 internal import SmallWebCore
 internal import Testing
 
-/// Strings are looked through by sixteen bytes at a time, so what is escaped may be anywhere.
+/// Strings are scanned sixteen bytes at a time, so a character to escape may be at any offset.
 @Suite struct JSONWriterTests {
     /// Behind as many bytes as come before, and again behind that.
     private func texts(with special: String) -> [String] {

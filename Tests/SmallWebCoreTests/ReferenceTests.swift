@@ -50,7 +50,7 @@ internal import Testing
         #expect(throws: FetchError.self) { try base.resolving(reference) }
     }
 
-    /// The place of a URL without a host that is understood stays; what is empty, too.
+    /// The authority of a URL stays, even if it is not a host, or empty.
     @Test(arguments: [
         ("vb://QmX/a/b", "/top", "vb://QmX/top"), ("vb://QmX/a/b", "c", "vb://QmX/a/c"),
         ("vb://QmX/a/b", "../../../c", "vb://QmX/c"), ("vb://QmX/a/b", "?q", "vb://QmX/a/b?q"),

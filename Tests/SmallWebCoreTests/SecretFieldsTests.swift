@@ -28,7 +28,7 @@ internal import Testing
         let sent = Array(sent.utf8)
         #expect(String(decoding: Handler().redacted(sent), as: UTF8.self) == shown)
         #expect(SecretFields.masked(sent) == Array(shown.utf8))
-        // What is secret can be found in what was sent, in order.
+        // The secrets are ranges of the sent bytes, in order.
         var end = 0
         for range in Handler().secrets(in: sent) {
             #expect(range.lowerBound >= end && range.upperBound <= sent.count)

@@ -17,7 +17,7 @@ internal import Testing
         #expect(SecretMask([]).masked("x") == "x" && SecretMask([[]]).isEmpty)
     }
 
-    /// A blank as it is, as `%20`, as forms have it, and beside what is written otherwise.
+    /// A blank as it is, as `%20`, as forms have it, and beside characters in another encoding.
     @Test func masksABlankInEachForm() {
         let mask = SecretMask([Array(" my pass+w\u{F6}rd ".utf8)])
         let forms = [
@@ -32,11 +32,11 @@ internal import Testing
                 #expect(text(shown + mask.finish()) == "***", "\(form) \(cut)")
             }
         }
-        // What stands for another byte is not one.
+        // A blank does not match the `+` of the secret.
         #expect(mask.masked("+my+pass w\u{F6}rd+") == "+my+pass w\u{F6}rd+")
     }
 
-    /// Whatever stands before and after it, in both alphabets, and in lines of 8.
+    /// With any bytes before and after it, in both alphabets, and in lines of 8.
     @Test func masksBase64AtAnyAlignment() {
         let mask = SecretMask([Self.secret])
         for before in 0...5 {
@@ -77,7 +77,7 @@ internal import Testing
         var shown: [UInt8] = []
         for byte in sent { shown += mask.add([byte]) }
         #expect(text(shown + mask.finish()) == "USER me\r\nPASS ***\r\nQUIT\r\n")
-        // What may be the beginning of one is not shown either.
+        // A possible beginning of a secret is not shown either.
         #expect(mask.add(Array("x h@nte".utf8)) == Array("x ".utf8))
         #expect(text(mask.finish()) == "***")
     }

@@ -95,7 +95,7 @@ internal import Testing
         }
     }
 
-    /// As on a full disk, in the middle of a write: what was added before is still there, once.
+    /// As on a full disk, in the middle of a write: bytes added before are still there, once.
     @Test func keepsWhatItHasWhenThereIsNoMoreRoom() async {
         await #expect(processExitsWith: .success) {
             signal(SIGXFSZ, SIG_IGN)
@@ -144,7 +144,7 @@ internal import Testing
             if isCut {
                 #expect(ftruncate(Int32(file), 5) == 0)
             } else {
-                // Where no seek is possible.
+                // A pipe, which cannot seek.
                 var ends: [Int32] = [0, 0]
                 #expect(pipe(&ends) == 0 && dup2(ends[0], Int32(file)) >= 0)
                 close(ends[0])

@@ -6,7 +6,7 @@ struct SystemNameTests {
     @Test(arguments: [
         [], Array("plain".utf8), Array("caf\u{E9} \u{1F600}".utf8), [0xE9],
         [0x63, 0xE9, 0x2F, 0xFF],
-        // Cut off, too long, surrogates, and what the escapes themselves are made of.
+        // Truncated, overlong, surrogates, and the code points that the escapes use themselves.
         [0xC3], [0xE2, 0x82], [0xF4, 0x8F], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0x80, 0xBF],
         Array("\u{10FEE9}x\u{10FE7F}\u{10FF00}".utf8), [0xF4, 0x8F, 0xBA, 0x80, 0xF4, 0x8F, 0xBA],
     ])

@@ -83,7 +83,7 @@ internal import Testing
 }
 
 @Suite struct ExtendedExpressionTests {
-    /// What the system's own says.
+    /// The result of the system's regexec(3); `nil` if it refuses the pattern.
     private func systemMatches(_ pattern: String, _ text: String) -> Bool? {
         var expression = regex_t()
         guard regcomp(&expression, pattern, REG_EXTENDED | REG_NOSUB) == 0 else { return nil }

@@ -20,7 +20,7 @@ import Testing
         get throws { Array(try Data(contentsOf: URL(filePath: path))) }
     }
 
-    /// Wherever it is torn: it is cut off, and what follows begins on a line of its own.
+    /// Torn at any byte: it is cut off, and the next record begins on a line of its own.
     @Test func aTornLastLineIsTolerated() throws {
         for count in line.indices {
             try write(line + line.prefix(count))
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    /// A torn line may be longer than what is read at once.
+    /// A torn line may be longer than the buffer.
     @Test func aLongTornLineIsCutOff() throws {
         try write(line + [UInt8](repeating: UInt8(ascii: "x"), count: 200_000))
         #expect(try Ledger(path).outcome(nil, url) == .ok)

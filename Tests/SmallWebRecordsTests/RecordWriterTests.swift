@@ -32,7 +32,7 @@ import Testing
         return try Client(options: options, network: .fixtures(folder.path))
     }
 
-    /// What is written, parsed.
+    /// Collects the written lines.
     private final class Lines: Sendable {
         let all = Locked<[[UInt8]]>([])
         /// After so many, `write` throws.
@@ -142,7 +142,7 @@ import Testing
         #expect(error?.outcome == .write && error?.errnoName == "EBADF")
     }
 
-    /// The ledger has what was written and no more, whenever the task is cancelled.
+    /// The ledger has the written records and no more, whenever the task is cancelled.
     @Test(arguments: 0..<12) func aRunThatIsCancelledGoesOnLater(_ count: Int) async throws {
         let client = try client()
         let (lines, seen) = (Lines(), Locked(0))
@@ -175,7 +175,7 @@ import Testing
         #expect(rest.requests + rest.skipped == 12)
     }
 
-    /// What the skimmer leaves to the parser means the same.
+    /// Records that the skimmer leaves to the parser have the same key.
     @Test func aLedgerReadsRecordsHoweverTheyAreWritten() throws {
         func key(_ url: String, _ more: String = "") -> Ledger.Key? {
             let line = #"{"type":"error","url":"\#(url)","outcome":"timeout"\#(more)}"#

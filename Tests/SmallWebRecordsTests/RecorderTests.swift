@@ -4,7 +4,7 @@ import SmallWebFormats
 import SmallWebRecords
 import Testing
 
-/// What the command line's tests do not say of records: they compare all of its lines.
+/// Cases that the command line's tests do not cover: they compare all of its lines.
 @Suite struct RecorderTests {
     @Test func theRecordsOfLinksAreBounded() throws {
         let base = try URI(parsing: "gemini://example.org/")
@@ -24,7 +24,7 @@ import Testing
         #expect(outcome == .tooLarge)
     }
 
-    /// Which option helps, the command line alone knows.
+    /// Only the command line knows the option that helps.
     @Test func aRefusalNamesNoOption() throws {
         let error = FetchError(
             .timeout, .body, "the server is silent", remedy: .raise(.silence), expected: "5")

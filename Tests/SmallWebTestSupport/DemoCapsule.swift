@@ -37,7 +37,7 @@ extension DemoSites {
 
         """
 
-    /// Every kind of link, and what only looks like one.
+    /// Every kind of link, and lines that only look like links.
     private static let links = """
         # Links\r
         =>/about\tAbout \t this capsule \r
@@ -69,7 +69,7 @@ extension DemoSites {
         case "/echo": peer.write("20 text/plain\r\n\(path)?\(query ?? "")\r\n")
         case "/slow": peer.writeSlowly(Array("20 text/plain\r\n".utf8) + page, pauseMilliseconds: 2)
         case "/split":
-            // What a careless server does: two small writes, the second of which waits.
+            // Like a careless server: two small writes, and the second one waits.
             peer.setNagle(true)
             peer.write("20 text/plain\r\n")
             peer.write(page)

@@ -2,10 +2,10 @@
 internal import Glibc
 package import SmallWebCore
 
-/// A proxy of every kind: it takes SOCKS 4, 4a and 5 and HTTP by their first byte, notes what it is
-/// asked for, and connects to the same port of 127.0.0.1, whatever the name.
+/// A proxy of every kind: it tells SOCKS 4, 4a and 5 and HTTP apart by the first byte, records the
+/// requests, and connects to the same port of 127.0.0.1, whatever the name.
 public final class DemoProxy: Sendable {
-    /// What a client asked for.
+    /// A request by a client.
     public struct Order: Sendable, Hashable {
         /// `socks4`, `socks5`, `CONNECT`, or the method of a forwarded request.
         public let kind: String
@@ -16,11 +16,11 @@ public final class DemoProxy: Sendable {
         public let user: String?
     }
 
-    /// How it behaves.
+    /// Configuration of the proxy.
     public struct Manner: Sendable {
         /// Bytes of its reply per segment.
         public var step = Int.max
-        /// Whether SOCKS 5 takes user names; it insists on them when it does.
+        /// True if SOCKS 5 takes user names; then it insists on them.
         public var takesUsers = false
 
         public init(step: Int = .max, takesUsers: Bool = false) {
@@ -135,7 +135,7 @@ private struct Conversation {
         guard !isTunnel else {
             return connect(port, Array("HTTP/1.1 200 OK\r\nVia: demo\r\n\r\n".utf8), refusal)
         }
-        // Of the path alone, for a site that is no proxy.
+        // The target is a site and no proxy, so the request line has only the path.
         let path = (uri?.path ?? "/") + (uri?.query.map { "?" + $0 } ?? "")
         let request = ["\(words[0]) \(path) HTTP/1.1\r\n"] + fields + ["\r\n"]
         connect(port, [], refusal, first: Array(request.joined().utf8))

@@ -31,13 +31,13 @@ extension DemoSites {
         }
     }
 
-    /// The same repository over smart HTTP: what `/info/refs` answers.
+    /// The reply to `/info/refs`: the same repository over smart HTTP.
     static func gitReferences(isVersion2: Bool) -> [UInt8] {
         line("# service=git-upload-pack\n") + flush
             + (isVersion2 ? gitCapabilities : DemoRepository().list + flush)
     }
 
-    /// What `/git-upload-pack` answers to the one command of a request of version 2.
+    /// The reply of `/git-upload-pack` to the one command in a request of version 2.
     static func gitAnswer(to body: [UInt8]) -> [UInt8] {
         var rest = body[...]
         let lines = command { count in

@@ -17,7 +17,7 @@ public enum DemoSites {
         }
     }()
 
-    /// Whether `bytes` are what `/big/N` has at `offset`.
+    /// True if `bytes` are the content of `/big/N` at `offset`.
     public static func isBlock(_ bytes: ArraySlice<UInt8>, at offset: Int) -> Bool {
         var rest = bytes
         var position = offset % block.count
@@ -118,7 +118,7 @@ public enum DemoSites {
 
     // MARK: Spartan
 
-    /// Spartan: a guestbook, what comes back as it was sent, every status.
+    /// Spartan: a guestbook, an echo, every status.
     public static func spartan(_ peer: Peer) {
         guard let line = peer.readLine() else { return }
         let words = String(decoding: line.prefix { $0 != 0x0D && $0 != 0x0A }, as: UTF8.self)
@@ -142,7 +142,7 @@ public enum DemoSites {
         case "/about": peer.write("2 text/plain\r\nThis camp is part of the tests of smallweb.\n")
         case "/echo": peer.write(Array("2 application/octet-stream\r\n".utf8) + data)
         case "/guestbook":
-            // Who has signed reads it.
+            // Signing the guestbook redirects to it.
             peer.write(
                 data.isEmpty ? "2 text/gemini\r\n# Guestbook\n" : "3 /guestbook\r\n")
         case "/elsewhere": peer.write("3 spartan://127.0.0.1:\(peer.localPort)/about\r\n")

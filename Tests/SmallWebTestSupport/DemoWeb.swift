@@ -44,7 +44,7 @@ extension DemoSites {
         while let request = WebRequest(from: peer), WebReply(request, peer).serve() {}
     }
 
-    /// The same site, which writes down what it was asked.
+    /// The same site, which records its requests.
     public static func web(noting requests: Recorder<WebRequest>) -> @Sendable (Peer) -> Void {
         { peer in
             while let request = WebRequest(from: peer) {
@@ -54,7 +54,7 @@ extension DemoSites {
         }
     }
 
-    /// What `/gzip` decodes to.
+    /// The decoded body of `/gzip`.
     public static let gzipText = String(repeating: "smallweb", count: 200)
 
     /// ``gzipText``, compressed.
@@ -88,7 +88,7 @@ private struct WebReply {
         query = parts.count > 1 ? String(parts[1]) : ""
     }
 
-    /// - Returns: Whether the connection is good for another request.
+    /// - Returns: True if the connection is good for another request.
     func serve() -> Bool {
         page() || redirect() || status() || oddity() || misbehave()
     }
@@ -199,7 +199,7 @@ private struct WebReply {
     // MARK: Redirects and statuses
 
     private func redirect() -> Bool {
-        // What a browser would show for a moment; nobody else wants it.
+        // A browser would show it for a moment; other clients ignore it.
         let note = Array("<p>It is elsewhere.\n".utf8)
         switch path {
         case "/loop": return send(302, ["Location: /loop/again"], note)

@@ -9,20 +9,20 @@ package import SmallWebCore
 /// It ends with ``stop()`` or its last reference; either waits for its threads, so afterwards
 /// ``connections`` is complete and no descriptor is left.
 public final class LoopbackServer: Sendable {
-    /// What is known about a connection that is over.
+    /// The facts about a closed connection.
     public struct Connection: Sendable, Hashable {
         /// The name in SNI.
         public let serverName: String?
         /// The application bytes that the handler has read.
         public let received: [UInt8]
-        /// Why TLS was not established.
+        /// The error of a failed TLS handshake.
         public let handshakeFailure: String?
         /// SHA-256 of the certificate that the client showed, and how many came with it.
         public let identity: [UInt8]?
         public let identityChainCount: Int
     }
 
-    /// Whether TLS asks for a client certificate: of any issuer, as Gemini servers do.
+    /// Policy for client certificates. Any issuer will do, as for Gemini servers.
     public enum IdentityDemand: Sendable {
         case none, requested, required
         /// It refuses whatever it gets; it fails when it gets one.
@@ -112,7 +112,7 @@ public final class LoopbackServer: Sendable {
         state.wait { $0.open.isEmpty && $0.finished.isEmpty ? nil : () }
     }
 
-    /// How many sockets of this machine are connected, or connecting, to the server.
+    /// Number of sockets of this machine that are connected, or connecting, to the server.
     public var clientSockets: Int { Self.clientSockets(address, port: port) }
 
     /// Ends all connections and waits for the threads. Idempotent.
@@ -161,8 +161,8 @@ public final class LoopbackServer: Sendable {
         }
     }
 
-    /// Sockets whose other end is `address:port`, established or still connecting, that somebody
-    /// has open: what leaks is seen even while other tests open and close theirs.
+    /// Open sockets whose other end is `address:port`, established or still connecting. A leak is
+    /// seen even while other tests open and close their sockets.
     static func clientSockets(_ address: String, port: UInt16) -> Int {
         guard let file = fopen("/proc/net/tcp", "re") else { return 0 }
         defer { fclose(file) }

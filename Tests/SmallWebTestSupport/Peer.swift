@@ -8,18 +8,18 @@ internal import SmallWebCore
 /// A handler that just returns ends politely: close_notify, FIN, and then whatever the client still
 /// sends is read, so that no reset destroys the reply on its way.
 public final class Peer {
-    /// What the client named in SNI; `nil` without TLS or without SNI.
+    /// Host name in the client's SNI; `nil` without TLS or without SNI.
     public private(set) var serverName: String?
     /// The first bytes that the client sent, above TLS, as far as they were read.
     public private(set) var received: [UInt8] = []
-    /// Why there was no TLS connection, in OpenSSL's words.
+    /// OpenSSL's error if there was no TLS connection.
     public private(set) var handshakeFailure: String?
-    /// What the peer's certificate or cipher cannot tell: `TLSv1.3`.
+    /// Protocol version, which the peer's certificate and cipher do not tell: `TLSv1.3`.
     public private(set) var tlsVersion: String?
 
     /// SHA-256 of the client's certificate.
     public private(set) var identity: [UInt8]?
-    /// How many certificates the client sent.
+    /// Number of certificates that the client sent.
     public private(set) var identityChainCount = 0
 
     private let descriptor: Int32
@@ -40,7 +40,7 @@ public final class Peer {
 
     deinit { SSL_free(ssl) }
 
-    /// Whether the handler can be called.
+    /// True if the handler can be called.
     func handshake() -> Bool {
         guard let ssl else { return true }
         ERR_clear_error()
@@ -86,8 +86,8 @@ public final class Peer {
 
     // MARK: Reading
 
-    /// Up to and including the next line feed; what there is when the client ends before one; `nil`
-    /// when there is nothing.
+    /// A line with its line feed; the rest if the client ends before one; `nil` if there are no
+    /// bytes.
     public func readLine() -> [UInt8]? {
         while true {
             if let end = unread.firstIndex(of: 0x0A) { return take(end + 1) }
@@ -123,7 +123,7 @@ public final class Peer {
         return !bytes.isEmpty
     }
 
-    /// Asks for another handshake (TLS 1.2), and reads what the client makes of that.
+    /// Asks for another handshake (TLS 1.2), and reads the client's reaction.
     public func renegotiate() {
         guard let ssl else { return }
         SSL_renegotiate(ssl)
@@ -191,7 +191,7 @@ public final class Peer {
         return total
     }
 
-    /// Whether a small segment waits for the client to acknowledge the one before. Off at first.
+    /// Makes a small segment wait until the client acknowledges the one before. Off by default.
     public func setNagle(_ isOn: Bool) {
         setOption(Int32(IPPROTO_TCP), TCP_NODELAY, Int32(isOn ? 0 : 1))
     }
@@ -200,7 +200,7 @@ public final class Peer {
 
     /// Carries bytes both ways between the client and a connected socket until either ends.
     ///
-    /// - Parameter first: What the client has already said.
+    /// - Parameter first: Bytes that the client has already sent.
     public func relay(_ other: Int32, first: [UInt8] = []) {
         unread = first + unread
         var scratch = [UInt8](repeating: 0, count: 65_536)

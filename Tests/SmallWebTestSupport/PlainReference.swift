@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// The dot rules of RFC 1436 §3.9 on a whole reply, as simple as can be: what `GopherText` must
-/// come to from any pieces.
+/// The dot rules of RFC 1436 §3.9 on a whole reply, as simple as can be: the reference for
+/// `GopherText`, which must agree for any pieces.
 package func plainGopherText(_ reply: [UInt8]) -> (body: [UInt8], isTerminated: Bool) {
     var lines: [[UInt8]] = [[]]
     for byte in reply {

@@ -3,7 +3,8 @@ internal import Glibc
 
 /// Programs that tests run.
 package enum Programs {
-    /// Whether a program is on PATH. True in CI, where a test fails that is skipped elsewhere.
+    /// True if a program is on PATH. Always true in CI: there a test fails that is skipped
+    /// elsewhere.
     package static func has(_ name: String) -> Bool {
         if getenv("CI") != nil { return true }
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"

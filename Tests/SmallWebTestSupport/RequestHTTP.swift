@@ -2,7 +2,7 @@
 public import SmallWebCore
 
 extension Request {
-    /// What its options mean to the HTTP engine, to be set as a test likes.
+    /// The options in the form of the HTTP engine, for tests to set.
     public var http: HTTPOptions {
         get { HTTPOptions(self) }
         set {

@@ -3,7 +3,7 @@ package import SmallWebCore
 package import SmallWebTesting
 
 /// The other end of a connection, played back: it gives recorded bytes in chosen pieces and keeps
-/// what it was sent.
+/// the bytes it receives.
 package final class ScriptedTransport: Carrier {
     package typealias Close = WireCase.Close
 
@@ -14,15 +14,15 @@ package final class ScriptedTransport: Carrier {
         package var step = Int.max
         /// A `receive` never crosses this offset.
         package var split = Int.max
-        /// Whether each piece has to be waited for.
+        /// True if each piece has to be waited for.
         package var pauses = false
         /// Most bytes of one `send`.
         package var sendStep = Int.max
         /// After so many bytes it takes no more.
         package var sentMax = Int.max
-        /// What `receive` throws after the reply, instead of ending.
+        /// Error thrown by `receive` after the reply, instead of an end.
         package var receiveError: FetchError?
-        /// What `send` throws.
+        /// Error thrown by `send`.
         package var sendError: FetchError?
 
         package init(_ reply: [UInt8] = [], close: Close = .fin, step: Int = .max) {
@@ -102,7 +102,7 @@ package final class ScriptedTransport: Carrier {
     package func close() { isClosed = true }
 }
 
-/// Gives out one scripted connection, and remembers for what.
+/// Gives out one scripted connection, and remembers its endpoint.
 package final class ScriptedDialer: Dialer {
     package let transport: ScriptedTransport
     package private(set) var endpoints: [Endpoint] = []

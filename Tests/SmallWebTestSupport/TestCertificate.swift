@@ -12,7 +12,7 @@ public struct TestCertificate: Sendable, Hashable {
         case rsa1024
     }
 
-    /// What a signature is made over.
+    /// Hash algorithm of a signature.
     public enum Digest: Sendable, Hashable {
         case sha256, sha1, md5
     }
@@ -21,7 +21,7 @@ public struct TestCertificate: Sendable, Hashable {
     public let der: [UInt8]
     /// SHA-256 of ``der``.
     public let sha256: [UInt8]
-    /// SHA-256 of the DER SubjectPublicKeyInfo: what is pinned.
+    /// SHA-256 of the DER SubjectPublicKeyInfo, the value of a pin.
     public let spkiSHA256: [UInt8]
     /// PKCS #8 or the key's traditional form.
     public let keyDER: [UInt8]
@@ -31,16 +31,16 @@ public struct TestCertificate: Sendable, Hashable {
     public let certificatePEM: String
     public let keyPEM: String
 
-    /// Makes one. What the process cannot make is a mistake of the test: it traps.
+    /// Makes a certificate. Traps if it cannot be made: a mistake of the test.
     ///
     /// - Parameters:
     ///   - names: DNS names of the subjectAltName.
     ///   - ips: IP literals of the subjectAltName.
     ///   - notBefore: Unix seconds; an hour ago by default.
     ///   - notAfter: Unix seconds; in a year by default.
-    ///   - old: Whose key it gets; a new one by default.
-    ///   - issuer: Who signs it; itself by default.
-    ///   - isAuthority: Whether it may sign others.
+    /// - old: Certificate that lends its key; a new key by default.
+    /// - issuer: Certificate that signs it; itself by default.
+    /// - isAuthority: True if it may sign others.
     ///   - padding: Bytes of a comment that make it that much larger.
     ///   - digest: Of its signature.
     ///   - serial: Its number, which may be below 0.

@@ -138,7 +138,7 @@ internal import Testing
     }
 }
 
-/// Sends the path, and gives what comes.
+/// Sends the path, and returns the reply.
 private struct Echo: ProtocolHandler {
     let schemes = [
         Scheme("echo", plugin: "echo", port: 7, transport: .tcp, summary: "RFC 862, by lines")

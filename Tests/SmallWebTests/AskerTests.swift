@@ -81,7 +81,7 @@ struct AskerTests {
         let questions = questions
         let (answer, hasCome) = (Monitor<CheckedContinuation<Void, Never>?>(nil), Monitor(false))
         let first = try LoopbackServer.capsule()
-        // Its handler runs when hands have been shaken: what is left is the judgement.
+        // The handler runs after the handshake: then only the verdict is still to come.
         let second = try LoopbackServer(tls: .make()) { peer in
             hasCome.update { $0 = true }
             _ = peer.readLine()

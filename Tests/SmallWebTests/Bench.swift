@@ -69,7 +69,7 @@ final class Bench: Sendable {
     }
 }
 
-/// What came of a fetch.
+/// The result of a fetch.
 struct Played: Sendable {
     let events: [Event]
     let result: Result<Ending, FetchError>

@@ -68,7 +68,7 @@ struct DoorTests {
             if case .body = event { break }
         }
         for await count in written {
-            // What the kernel's buffers hold, and a little.
+            // More than the kernel's buffers hold.
             #expect(count < 128 << 20)
             break
         }

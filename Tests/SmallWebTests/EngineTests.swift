@@ -4,8 +4,8 @@ import SmallWebTestSupport
 import SmallWebTransport
 import Testing
 
-/// What a run does when its source or an output does not do what it should. (A handler cannot emit
-/// after its end: what it emits with does not escape.)
+/// Runs with a faulty source or output. (A handler cannot emit after its end: its emitter does not
+/// escape.)
 @Suite(.timeLimit(.minutes(30)))
 struct EngineTests {
     private let bench: Bench
@@ -30,7 +30,7 @@ struct EngineTests {
         }
     }
 
-    /// Notes what becomes of a request, and fails where it is told to.
+    /// Records the calls for a request, and fails at `fault`.
     //
     // @unchecked: used by one attempt at a time, and looked at after the run.
     private final class Notes: Output, @unchecked Sendable {
@@ -121,7 +121,7 @@ struct EngineTests {
         let (engine, outputs) = try await run([nil, fault, nil, nil])
         #expect(engine.failure?.outcome == .write && engine.isStopping)
         #expect(outputs[0].calls == Self.well)
-        // What was taken is concluded once, and delivered as long as that works.
+        // Each job that was begun is concluded once, and delivered as long as delivering works.
         for output in outputs[2...] {
             let end = output.calls.last == "deliver"
             #expect(end == (fault != .deliver && !output.calls.isEmpty))

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What a program gets that imports the library.
+/// The public API of the library.
 @Suite(.timeLimit(.minutes(30)))
 struct FrontDoorTests {
     private let bench: Bench
@@ -103,7 +103,7 @@ private struct Weak: Sendable {
     init(_ object: any AnyObject & Sendable) { self.object = object }
 }
 
-/// Daytime (RFC 867): the server says what time it is.
+/// Daytime (RFC 867): the server sends the time.
 private struct Daytime: ProtocolHandler {
     let schemes = [
         Scheme(

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import SmallWebTransport
 import Testing
 
-/// What goes wrong between us, libcurl and a server, and what it is called.
+/// Failures between us, libcurl and a server, and the outcome of each.
 @Suite(.timeLimit(.minutes(30)))
 struct HTTPErrorTests {
     private let bench: Bench
@@ -121,7 +121,7 @@ struct HTTPErrorTests {
         "http://127.0.0.1:1/%0d%0aX:%201", "http://127.0.0.1:1/ a", "http://:80/", "http:///path",
     ])
     func aBadURLIsNotSent(_ url: String) async {
-        // What is encoded stays encoded; the rest is no URL.
+        // Encoded characters stay encoded; the other URLs are invalid.
         let outcome = await bench.play(url).outcome
         #expect(outcome == (url.contains("%0d") ? .connect : .badURL))
     }
@@ -278,7 +278,8 @@ struct HTTPErrorTests {
         #expect(played.error?.outcome == .tooLarge, "\(played.result)")
         #expect(played.error?.expected == "100000")
         #expect(played.body.count <= 100_000)
-        // What is over already may keep its connection; the bomb is, if it came in one piece.
+        // A finished exchange may keep its connection; the bomb is finished if it came in one
+        // piece.
         #expect(kept.contains(web.server.clientSockets))
     }
 

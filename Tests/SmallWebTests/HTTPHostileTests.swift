@@ -6,7 +6,7 @@ import SmallWebTransport
 import Synchronization
 import Testing
 
-/// Servers that break HTTP's rules, or say what does not fit the request.
+/// Servers that break HTTP's rules, or whose replies do not fit the request.
 @Suite(.timeLimit(.minutes(30)))
 struct HTTPHostileTests {
     private let bench: Bench
@@ -34,7 +34,7 @@ struct HTTPHostileTests {
 
     // MARK: Without end
 
-    /// What libcurl keeps until a transfer ends, and what it reads in one go, is bounded by us.
+    /// Bounds the data that libcurl buffers until a transfer ends, or reads in one go.
     @Test(arguments: [
         (chunked + "0\r\n", "X-T: y\r\n"), (chunked + "0\r\nX-T: y\r\n", " folded\r\n"),
         (chunked + "0\r\nX-T: ", "y"), ("HTTP/1.1 200 OK\r\nX: y\r\n", " folded\r\n"),
@@ -50,7 +50,7 @@ struct HTTPHostileTests {
         }
         let played = await bench.play(endless.url("/", scheme: "http"))
         #expect(played.error?.outcome == .protocolError, "\(played.result)")
-        // What the buffers of the kernel take, and a little.
+        // More than the kernel's buffers hold.
         #expect(written.withLock { $0 } < 64 << 20)
         #expect(endless.clientSockets == 0)
     }

@@ -148,7 +148,7 @@ struct HTTPRedirectTests {
         #expect(web.requests.map(\.target) == ["/redirect/1", "/about"])
     }
 
-    // MARK: What goes along
+    // MARK: Method, body and fields
 
     @Test(arguments: [
         ("/moved", "POST", "GET"), ("/found", "POST", "GET"), ("/see-other", "POST", "GET"),

@@ -6,7 +6,7 @@ import SmallWebTestSupport
 import SmallWebTransport
 import Testing
 
-/// The demo site with what it was asked, plain or over TLS.
+/// The demo site, plain or over TLS, with the requests it received.
 final class Web: Sendable {
     let server: LoopbackServer
     let certificate: TestCertificate?
@@ -299,7 +299,7 @@ struct HTTPTests {
             total = count
             break
         }
-        // What the kernel's buffers hold, and a little.
+        // More than the kernel's buffers hold.
         #expect(total < 64 << 20)
         // And then it goes on to the very end.
         while let event = try await iterator.next() {

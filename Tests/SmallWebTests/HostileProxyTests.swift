@@ -7,7 +7,7 @@ import SmallWebTransport
 import Testing
 
 /// Every refusal, cut and lie of a proxy has the right outcome, for schemes of ours and through
-/// libcurl alike; and what proxy commands may do.
+/// libcurl alike; and limits of proxy commands.
 @Suite(.timeLimit(.minutes(30)))
 struct HostileProxyTests {
     private static let targets = ["gopher://a.test/", "http://a.test/", "https://a.test/"]
@@ -15,7 +15,7 @@ struct HostileProxyTests {
 
     init() throws { bench = try Bench() }
 
-    /// How a proxy goes on after its bytes.
+    /// The end of the connection after the proxy's bytes.
     private enum End: CaseIterable {
         case fin, reset, silence
     }
@@ -66,7 +66,7 @@ struct HostileProxyTests {
         }
     }
 
-    /// What leads to a target, by the kind of proxy.
+    /// Replies that open the connection to a target, by the kind of proxy.
     private static let successes: [(kind: String, reply: [UInt8])] = [
         ("socks5h", [5, 0, 5, 0, 0, 3, 1, 97, 7, 173]), ("socks4a", [0, 90, 0, 0, 0, 0, 0, 0]),
         ("http", Array("HTTP/1.1 100 x\r\n\r\nHTTP/1.1 200 OK\r\nA: b\r\n\r\n".utf8)),
@@ -287,7 +287,7 @@ struct HostileProxyTests {
 }
 
 extension String {
-    /// Of a small file.
+    /// Reads a file of at most 4096 bytes.
     fileprivate init(contentsOfFile path: String) throws {
         let file = try #require(fopen(path, "re"))
         defer { fclose(file) }

@@ -61,7 +61,7 @@ struct OtherServerTests {
                 #expect(try !hop.resolver(for: place).refusesPrivate)
             }
         }
-        // What a name stands for is found out when it is looked up.
+        // The address of a name is only known, and checked, once it is resolved.
         let other = Endpoint(host: "s.test", port: 443, security: .tls)
         #expect(try hop.resolver(for: other).refusesPrivate == isRefused)
     }

@@ -70,8 +70,8 @@ struct ResumptionTests {
         #expect(connections.map { $0.tls?.serverName } == [nil, "localhost"])
     }
 
-    /// A resumed connection sends no certificate; the one that it began with is judged by what the
-    /// store says now.
+    /// A resumed connection sends no certificate; the original one is checked against the current
+    /// store.
     @Test func aPinThatHasChangedMeanwhileStopsAResumedConnection() async throws {
         let server = try server()
         let fetcher = bench.fetcher()
@@ -105,7 +105,7 @@ struct ResumptionTests {
             tls: certificate, versions: version...version, identity: .requested,
             handler: DemoSites.gemini())
         let (alice, bob) = (try identity(), try identity())
-        // What is bound to a path goes with the requests below it.
+        // An identity bound to a path is shown for requests below it.
         let fetcher = bench.fetcher {
             $0.identities.bound = { uri throws(FetchError) in
                 switch uri.fragment {

@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Requests that are pushed into a run, and what else a run can be told.
+/// Requests that are pushed into a run, and other controls of a run.
 @Suite(.timeLimit(.minutes(30)))
 struct RunQueueTests {
     private let bench: Bench
@@ -15,7 +15,7 @@ struct RunQueueTests {
         web = try bench.web()
     }
 
-    /// A finger server whose replies are what was asked for.
+    /// A finger server that replies with the query.
     private func echo() throws -> LoopbackServer {
         try LoopbackServer { peer in
             guard let line = peer.readLine() else { return }
@@ -170,7 +170,7 @@ struct RunQueueTests {
         let requests = names.map { request(server, $0) }
         var outcomes: [String: Outcome] = [:]
         for try await result in web.run(requests, options: options) {
-            // Those that were not started come first: the server waits for them.
+            // Requests that were not started end first: the server waits for them.
             outcomes[result.request.tag ?? ""] =
                 switch result.result {
                 case .success(let page): page.outcome

@@ -15,7 +15,7 @@ struct RunTests {
         web = try bench.web()
     }
 
-    /// Serves finger; `reply` gets the number of the request, from 1, and what was asked for.
+    /// Serves finger; `reply` gets the number of the request, from 1, and the query.
     private func server(
         _ reply: @escaping @Sendable (Int, String, Peer) -> Void
     ) throws -> LoopbackServer {
@@ -162,7 +162,7 @@ struct RunTests {
             count += 1
             if count == 10 { break }
         }
-        // Those that were taken, two that wait to be, and four for each that runs.
+        // Ten results taken, two waiting to be taken, and four URLs for each running request.
         let most = 20
         #expect(asked.withLock { $0 } <= most)
     }

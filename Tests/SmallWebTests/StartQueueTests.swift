@@ -11,7 +11,7 @@ struct StartQueueTests {
         StartQueue(limits)
     }
 
-    /// Starts what may start, and refuses what is refused.
+    /// Takes entries until the queue waits or refuses one.
     private func starts(_ queue: StartQueue<Int>, _ now: Instant) -> [StartQueue<Int>.Entry] {
         var entries: [StartQueue<Int>.Entry] = []
         while case .start(let entry) = queue.next(now) { entries.append(entry) }
@@ -70,7 +70,7 @@ struct StartQueueTests {
         #expect(queue.hostCount <= 4096)
     }
 
-    /// Whatever happens, items start as they would if all that wait were looked through each time.
+    /// Items start in the same order as by a scan of all waiting items, in any run of events.
     @Test(arguments: 0..<150 as Range<UInt64>)
     func theOrderIsThatOfALookThroughAll(seed: UInt64) {
         var generator = SeededGenerator(seed: seed)
@@ -125,7 +125,7 @@ struct StartQueueTests {
         }
     }
 
-    /// - Returns: Whether something was taken.
+    /// - Returns: True if an entry was taken.
     private func compare(
         _ queue: StartQueue<Int>, _ scan: Scan, _ running: inout [StartQueue<Int>.Entry],
         _ now: Instant
@@ -149,7 +149,7 @@ struct StartQueueTests {
         return false
     }
 
-    /// Ends what runs and waits as it is told, until nothing is left.
+    /// Ends the running entries and advances the time as the queue asks, until nothing is left.
     private func drain(
         _ queue: StartQueue<Int>, _ scan: Scan, _ running: inout [StartQueue<Int>.Entry],
         _ start: Instant
@@ -170,7 +170,7 @@ struct StartQueueTests {
     }
 }
 
-/// What ``StartQueue`` must do, done by looking through all that wait.
+/// Reference implementation of ``StartQueue``: scans all waiting entries.
 private final class Scan {
     enum Turn {
         case start(Int)

@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func aDeviceReadsAsEmptyAndKeepsNothing() throws {
-        // A node of our own, never /dev/null: what goes wrong would replace it.
+        // A node of our own, never /dev/null: a failing test would replace it.
         let isMade = mknod(store.path, S_IFCHR | 0o666, makedev(1, 3)) == 0
         guard isMade else { return }
         for path in [store.path, directory.path + "/link"] {

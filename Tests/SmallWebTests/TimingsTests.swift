@@ -3,7 +3,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What a fetch knows about its own course.
+/// Timings and sizes of a fetch.
 @Suite(.timeLimit(.minutes(30)))
 struct TimingsTests {
     private let bench: Bench

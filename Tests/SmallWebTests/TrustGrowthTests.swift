@@ -7,7 +7,7 @@ import Testing
 
 @testable import SmallWeb
 
-/// First visits add a line to the store, and readers take what is new of it.
+/// First visits append a line to the store, and readers parse only the new lines.
 @Suite(.timeLimit(.minutes(30)))
 struct TrustGrowthTests {
     private let bench: Bench
@@ -21,7 +21,7 @@ struct TrustGrowthTests {
         return Connection.TLS(version: "", cipher: "", serverName: nil, certificate: certificate)
     }
 
-    /// What comes of a visit: a verdict or an outcome.
+    /// The result of a visit: a verdict or an outcome.
     private func visit(
         _ store: TrustStore, _ host: String, key: UInt8 = 1, expires: Int? = nil
     ) async -> String {
@@ -164,7 +164,7 @@ struct TrustGrowthTests {
         #expect(await visit(store, "a.test", key: 3) == "first-use")
     }
 
-    /// What a kill leaves at any byte of an addition.
+    /// A kill during an append can leave any part of a line.
     @Test func aLineThatWasNeverFinishedIsNoneWhereverItWasTorn() async throws {
         #expect(await visit(store(), "a.test") == "first-use")
         let before = try bytes
@@ -191,8 +191,8 @@ struct TrustGrowthTests {
         #expect(try lines.count == 2)
     }
 
-    /// What a full disk, a power cut or another program leaves may be a pin, and so it is one, or
-    /// refuses all: it never makes way for another key.
+    /// A full disk, a power cut or another program can leave a truncated line. It may be a pin, so
+    /// it counts as one, or everything is refused; another key never takes its place.
     @Test func aLineThatIsCutOffNeverLetsAnotherKeyIn() async throws {
         #expect(await visit(store(), "a.test") == "first-use")
         let whole = try bytes
@@ -248,7 +248,7 @@ struct TrustGrowthTests {
 }
 
 struct PlaceIndexTests {
-    /// What the index finds is what looking through all lines finds.
+    /// The index finds the same lines as a scan of the file.
     @Test func findsTheSameLinesAsLookingThroughAll() {
         var random = SeededGenerator(seed: 16)
         let pieces = [

@@ -4,7 +4,7 @@ import Testing
 
 @testable import SmallWeb
 
-/// What each policy makes of one certificate and one store, without a network.
+/// The verdict of each policy for one certificate and one store, without a network.
 @Suite struct TrustPolicyTests {
     private static let now = 1_800_000_000
     private let place = Endpoint(host: "a.test", port: 1965, security: .tls)

@@ -50,7 +50,7 @@ struct TrustSearchTests {
         return bytes
     }
 
-    /// What counts of a line: pins are compared by what they say.
+    /// The compared facts of a line: pins are compared by value.
     private func facts(_ lines: [KnownHosts.Line]) -> [String] {
         lines.map { "\($0.start) \($0.number) \($0.pin.map { "\($0)" } ?? "damaged")" }
     }
@@ -90,7 +90,7 @@ struct TrustSearchTests {
     @Test func visitsFindWhatTheParserFinds() throws {
         var generator = SeededGenerator(seed: 32)
         for _ in 0..<60 {
-            // What has come since the file was looked at first is in an index of its own.
+            // Lines appended after the first look are in an index of their own.
             let pieces = (0..<3).map { _ in Self.corpus(&generator) }
             var snapshot = TrustSnapshot()
             var bytes: [UInt8] = []
@@ -145,7 +145,7 @@ struct TrustSearchTests {
         }
         #expect(!isWhole)
         #expect(joined == Array(text.utf8.prefix(100_000)))
-        // What has come back meanwhile is not the end of that line.
+        // Bytes appended later must not complete the truncated line.
         try write(Array(text.utf8.prefix(100_000)))
         var count = 0
         let isAll = try file.forEachPart(of: view.file, 0..<view.count, room: 70_000) { part, _ in
@@ -176,7 +176,7 @@ struct TrustSearchTests {
         #expect(joined == line("a"))
         var snapshot = TrustSnapshot()
         #expect(try snapshot.lines(of: "b.test:1", in: file).count == 1)
-        // The line of an addition that is under way does not count, nor what a rename has replaced.
+        // An unfinished addition does not count, nor does a file that a rename has replaced.
         try write([0] + line("c").dropFirst(), O_APPEND)
         #expect(try snapshot.lines(of: "c.test:1", in: file).isEmpty)
         try write(line("a") + line("b") + line("c"))

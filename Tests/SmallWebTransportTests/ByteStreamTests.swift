@@ -61,7 +61,7 @@ struct ByteStreamTests {
                 _ = try await stream.readExactly(10)
             }
             #expect(error?.outcome == .truncated)
-            // What did arrive is not lost.
+            // The bytes that did arrive are not lost.
             #expect(try await Array(stream.readSome()) == Array("1234".utf8))
         }
     }

@@ -9,7 +9,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30)))
 struct ContainedProcessTests {
-    /// Whatever it does, it ends as it should, and leaves neither process nor file.
+    /// Each hostile program ends as it should, and leaves neither process nor file.
     @Test(arguments: HostileProgram.all, Way.allCases)
     func leavesNothingBehind(_ program: HostileProgram, _ way: Way) throws {
         guard program.words[0] != "perl" || Programs.has("perl") else { return }
@@ -59,7 +59,7 @@ struct ContainedProcessTests {
         trial.expectNothingLeft()
     }
 
-    /// What holds a lock of the C library then must not stop a copy of this process.
+    /// A thread may hold a lock of the C library at the fork, and the child must not wait for it.
     @Test func startsWhileOtherThreadsStartProcesses() throws {
         let place = try Trial.Place()
         let isOver = Monitor(false)
@@ -134,7 +134,7 @@ struct ContainedProcessTests {
         }
         _ = try namespaces()
         let (one, other) = try (namespaces(), namespaces())
-        // Of the others, a number may be used again.
+        // Numbers of the other namespaces may be used again.
         #expect(one["net"] == other["net"])
         for kind in kinds {
             let ours = try FileManager.default.destinationOfSymbolicLink(
@@ -195,7 +195,7 @@ struct ContainedProcessTests {
         // The kernel, or the supervisor, is at work on its own.
         while !Trial.marked(mark).isEmpty && ProcessClock.monotonic < deadline { usleep(2000) }
         #expect(Trial.marked(mark) == [])
-        // A later one removes what this one could not.
+        // A later run removes the directory, which a killed process could not.
         let top = place.root + "/smallweb-plugins-\(geteuid())"
         func left() -> [String] {
             let names = try? FileManager.default.contentsOfDirectory(atPath: top)
@@ -242,8 +242,9 @@ struct ContainedProcessTests {
         #expect(trial.containment == here)
     }
 
-    /// Beside a bare start, in the same run. What a machine under load takes is not a test, and in
-    /// this process, which is large, each start copies more than in smallweb.
+    /// Compared with a bare start, in the same run. Times depend on the load of the machine, so
+    /// they are not tested, and in this process, which is large, each start copies more than in
+    /// smallweb.
     @Test(
         .enabled(
             if: ProcessInfo.processInfo.environment["SMALLWEB_MEASURE"] != nil,
@@ -279,8 +280,8 @@ struct ContainedProcessTests {
         }
     }
 
-    /// Its folder and what is executed, in few words, and never a folder that has the home
-    /// directory in it.
+    /// Its folder and the executables, as few paths, and never a folder that contains the home
+    /// directory.
     @Test func namesWhatIsReadable() throws {
         let place = try Trial.Place()
         let confinement = Confinement(home: place.home)

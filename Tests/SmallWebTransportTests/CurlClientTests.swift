@@ -5,7 +5,7 @@ import Testing
 
 @testable import SmallWebTransport
 
-/// What libcurl lends us and gets back.
+/// Handles borrowed from libcurl, and their return.
 @Suite(.timeLimit(.minutes(30)))
 struct CurlClientTests {
     private func client(
@@ -39,7 +39,7 @@ struct CurlClientTests {
         #expect(handlesInUse == 0)
     }
 
-    /// What one piece from the network unpacks to would keep the loop for most of a second.
+    /// Inflating a whole piece from the network at once would block the loop for most of a second.
     @Test func aBodyThatUnpacksLeavesTurnsToOthers() async throws {
         let web = try LoopbackServer { DemoSites.web($0) }
         let (bytes, turns) = try await onLoop { loop in

@@ -24,7 +24,7 @@ func onLoop<Value: Sendable>(
     }
 }
 
-/// What `body` throws, or `nil`.
+/// Error thrown by `body`, or `nil`.
 func failure(_ body: () async throws(FetchError) -> Void) async -> FetchError? {
     do throws(FetchError) {
         try await body()
@@ -70,7 +70,7 @@ func connector(
         handshake: .init(trust: trust), onAttempt: { _ in })
 }
 
-/// Plain TCP and TLS, for what must hold over both.
+/// Plain TCP and TLS, for tests that must hold over both.
 enum Layer: CaseIterable, Sendable {
     case tcp, tls
 

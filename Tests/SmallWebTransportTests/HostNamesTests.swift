@@ -16,7 +16,7 @@ struct HostNamesTests {
             var asked: [String] = []
             var running = 0
             var runningMax = 0
-            /// Whether look-ups end.
+            /// False while look-ups block.
             var answers = true
         }
         let state = Monitor(State())
@@ -71,7 +71,7 @@ struct HostNamesTests {
         let threads = try (0..<3).map { _ in try LoopThread() }
         let loops = threads.map(\.loop)
         system.state.update { $0.answers = false }
-        // On a thread of its own: those of tasks may be busy with other tests.
+        // On a thread of its own: the threads of tasks may be busy with other tests.
         try onThread { [system] in
             system.state.wait { $0.asked.isEmpty ? nil : () }
             system.state.update { $0.answers = true }

@@ -5,16 +5,16 @@ import Testing
 
 @testable import SmallWebTransport
 
-/// A program that does what a plugin must not.
+/// A program that tries an action forbidden to plugins.
 struct HostileProgram: Sendable, CustomTestStringConvertible {
     let testDescription: String
     let words: [String]
-    /// How it ends; `nil` when it does not by itself, and says `waiting`.
+    /// Reason of its end; `nil` if it does not end by itself, and prints `waiting`.
     let reason: ProgramEnding.Reason?
-    /// What it writes.
+    /// Expected output.
     let output: String
     let limits: ProgramRequest.Limits
-    /// What it is kept by, where not everything does the same.
+    /// Means of containment that the result depends on; empty if all ways have the same result.
     let needs: Containment.Means
 
     private init(

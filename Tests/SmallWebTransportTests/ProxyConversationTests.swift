@@ -8,7 +8,7 @@ import Testing
 /// A conversation with a proxy that says just these bytes.
 private struct Exchange {
     var sent: [[UInt8]] = []
-    /// What was asked for, which is what is no longer there for the target.
+    /// Bytes taken from the reply, which are no longer there for the target.
     var taken = 0
     var isDone = false
     var error: FetchError?
@@ -59,7 +59,7 @@ private struct Exchange {
 private let joe = Proxy.Credentials(user: "joe", password: "secret")
 private let name = ProxyTarget.name("a.test", port: 1965)
 
-/// What the three say to proxies, and what they make of the replies.
+/// Requests of the three conversations with proxies, and their handling of replies.
 @Suite(.timeLimit(.minutes(30)))
 struct ProxyConversationTests {
     private func socks5(
@@ -337,7 +337,7 @@ struct ProxyConversationTests {
         }
     }
 
-    // MARK: What a proxy repeats
+    // MARK: Credentials that a proxy repeats
 
     @Test(arguments: [
         ("no s:cr t", "no ***"), ("joe:s:cr t!", "***!"), ("s%3acr%20t", "***"),

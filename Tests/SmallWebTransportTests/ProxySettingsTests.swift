@@ -7,7 +7,7 @@ import Testing
 
 private let gemini = Scheme("gemini", plugin: "gemini", port: 1965, transport: .tls, summary: "")
 
-/// Which way a URL goes, by curl's rules.
+/// Choice of the route for a URL, by curl's rules.
 struct ProxySettingsTests {
     // MARK: Hosts without a proxy
 

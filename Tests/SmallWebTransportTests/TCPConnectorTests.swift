@@ -8,7 +8,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30)))
 struct TCPConnectorTests {
-    /// Connects to `literals` in turn and says where it ended and what was tried.
+    /// Connects to `literals` in turn, and returns the result and the attempts.
     private func connect(
         to literals: [String], port: UInt16, seconds: Double = 10
     ) async throws -> (Result<String, FetchError>, attempts: [String]) {

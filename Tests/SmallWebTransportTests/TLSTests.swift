@@ -7,13 +7,13 @@ import Testing
 
 @Suite(.timeLimit(.minutes(30)))
 struct TLSTests {
-    /// How the peer ended, as the client sees it, and what came before.
+    /// The peer's ending, as the client sees it, after three bytes have arrived.
     private func ending(
         _ layer: Layer, _ end: @escaping @Sendable (Peer) -> Void
     ) async throws -> ByteStream.Ending? {
         let server = try layer.server { peer in
             peer.write("abc")
-            // A reset may overtake what was sent before: wait until that has been read.
+            // A reset may overtake bytes sent before: wait until they have been read.
             _ = peer.readLine()
             end(peer)
         }
@@ -45,7 +45,7 @@ struct TLSTests {
         #expect(try await ending(.tcp) { $0.reset() } == .reset)
     }
 
-    /// Where there is no room for the end, it is said later.
+    /// If the close_notify does not fit into the buffer, it is sent later.
     @Test func aCloseNotifyIsSentOnceThereIsRoom() async throws {
         let server = try LoopbackServer(tls: .shared) { _ = $0.readLine() }
         try await onLoop { loop in

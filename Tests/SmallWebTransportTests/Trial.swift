@@ -8,9 +8,9 @@ import Testing
 
 /// Ways of containing a program that must do the same.
 enum Way: CaseIterable, Sendable {
-    /// What this machine has.
+    /// Every means that this machine has.
     case full
-    /// The same, started by what has started others.
+    /// The same, started by a process that has started other programs.
     case byStarter
     /// As on a kernel without namespaces for ordinary users.
     case withoutNamespaces
@@ -28,10 +28,10 @@ enum Way: CaseIterable, Sendable {
     }
 }
 
-/// One program, run contained until it ends or has said `waiting`, and what it left behind.
+/// One contained program, run until it ends or prints `waiting`, and the things it left behind.
 struct Trial {
     let reason: ProgramEnding.Reason?
-    /// What it wrote to 1 and 2, and why it was ended.
+    /// Its output on 1 and 2, and the reason of its end.
     let output: String
     let temporaryDirectoryIsGone: Bool
     /// Processes with its mark in their environment.
@@ -62,7 +62,7 @@ struct Trial {
         }
     }
 
-    /// What smallweb has started before, from the same folder.
+    /// For `byStarter`: has smallweb start other programs before, from the same folder.
     static func startOthers(_ way: Way, _ place: Place) throws {
         for _ in 0..<(way == .byStarter ? 2 : 0) {
             let process = try ContainedProcess(

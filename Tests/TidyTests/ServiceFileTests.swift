@@ -2,8 +2,8 @@
 import Foundation
 import Testing
 
-/// The files by which other services build, test and document the package: that they name what
-/// exists.
+/// The files by which other services build, test and document the package name only things that
+/// exist.
 @Suite struct ServiceFileTests {
     private func text(_ name: String) throws -> String {
         try String(contentsOfFile: "\(TidyTests.root)/\(name)", encoding: .utf8)

@@ -82,8 +82,8 @@ import Testing
     /// since libcurl is the host side's.
     @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
     func namesNoProtocol(_ source: Source) throws {
-        // The list of plugins, the engine that has to know which schemes libcurl speaks,
-        // proxies, of which some speak HTTP, and formats whose names are URLs.
+        // The list of plugins, the engine that has to know which schemes libcurl speaks, proxies,
+        // because some speak HTTP, and formats whose names are URLs.
         let exempt = [
             "Plugins/", "Sources/SmallWebPlugins/", "Sources/SmallWebTransport/Curl",
             "Sources/SmallWebTransport/Proxies/", "Sources/smallweb-manual/",
@@ -112,8 +112,8 @@ import Testing
         }
     }
 
-    /// What would help travels as a `Remedy`: below the command line nothing names an option or a
-    /// command, but the texts of options and those of outcomes, which are the manual's.
+    /// Advice travels as a `Remedy`: below the command line nothing names an option or a command,
+    /// but the texts of options and of outcomes, which belong to the manual.
     @Test(
         arguments: sources.filter {
             $0.isProduct && $0.path.hasSuffix(".swift") && !$0.path.hasSuffix("/Outcome.swift")
@@ -134,7 +134,7 @@ import Testing
                 || isManual && code.hasPrefix("+ \"")
             let literals = code.split(separator: "\"", omittingEmptySubsequences: false)
                 .enumerated().filter { $0.offset % 2 == 1 }.map(\.element)
-                // Those of the shell, of patches and of jq.
+                // Literals of the shell, of patches and of jq.
                 .filter { $0 != "-c" && $0 != "diff --git " && !$0.contains("jq -r") }
             // Examples of the commands that a plugin declares.
             let isExample = code.hasPrefix("\"smallweb ") && code.contains("\":")
@@ -153,7 +153,7 @@ import Testing
     /// Others that comments may have.
     private static let refusedInTexts = refusedWords + #"|\bbeside\b|\bwhat\s+is\s+not\b"#
 
-    /// Every pattern finds what it is for, and lets pass what readers understand.
+    /// Every pattern finds its words, and lets pass phrases that readers understand.
     @Test func refusesTheWordsThatReadersStumbledOver() throws {
         let pattern = try NSRegularExpression(
             pattern: Self.refusedInTexts, options: .caseInsensitive)
@@ -231,7 +231,7 @@ import Testing
         #expect(names.count { $0.hasSuffix(".swift") } <= 8)
     }
 
-    /// What has grown too large to be understood at once falls into parts.
+    /// Types and parameter lists too large to be understood at once must be split.
     @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
     func keepsTypesAndParametersFew(_ source: Source) throws {
         let modifiers = #"^( *)(?:(?:[a-z]+(?:\(\w+\))?|@\w+) )*?"#
@@ -256,7 +256,7 @@ import Testing
                 let count = parameters(source.lines[number...])
                 #expect(count <= 7, "line \(number + 1): \(count) parameters")
             } else if let match = line.prefixMatch(of: variable), !line.contains("static ") {
-                // What has braces and no value is computed.
+                // A variable with braces and no value is computed.
                 let brace = line.firstIndex(of: "{") ?? line.endIndex
                 guard brace == line.endIndex || line[..<brace].contains("=") else { continue }
                 let names = (match[2].substring ?? "").split(separator: ",").count
@@ -266,7 +266,8 @@ import Testing
         #expect(types.isEmpty, "the indent of \(types.last?.name ?? "") is not that of its end")
     }
 
-    /// Of the declaration that begins with the first of `lines`: each has a colon of its own.
+    /// Number of parameters of the declaration that begins on the first of `lines`: each has a
+    /// colon.
     private func parameters(_ lines: ArraySlice<String>) -> Int {
         var (depth, count) = (0, 0)
         for character in lines.prefix(20).joined(separator: " ") {
@@ -291,9 +292,8 @@ import Testing
         }
     }
 
-    /// The C library's functions may be called without a look at what they return, and the compiler
-    /// does not say so. Of a call that can fail the result is used; or `_ =` says that it is not,
-    /// and a comment why.
+    /// Swift lets C functions be called without a look at their result, and gives no warning. The
+    /// result of a call that can fail is used; or `_ =` says that it is not, and a comment why.
     @Test(
         arguments: sources.filter {
             $0.isProduct && $0.path.hasSuffix(".swift")
@@ -305,11 +305,11 @@ import Testing
             + "|mkfifo|pread|pwrite|pipe2?|posix_spawn\\w*|rename|setenv|shutdown|sigaction"
             + "|socketpair|symlink|tc[gs]etattr|utimensat"
             + "|swposix_(begin_alarm|block_signals|signal_to_event)"
-        // Of names that are ours as well, only what is certainly the system's.
+        // Names that are ours as well count only if the call is certainly the system's.
         let call = "((Glibc\\.)?(\(names))\\(|Glibc\\.(read|write|send|recv)\\(|poll\\(&)"
         let statement = try Regex("^ *(_ = )?\(call)")
         let inBlock = try Regex("(else|defer|deinit|if [^{]*|for [^{]*) \\{ (_ = )?\(call)")
-        // What the line before has begun takes the result.
+        // An expression that began on the line before takes the result.
         let opening = try Regex(
             "((all|attempt|first|with\\w+)\\(?.* \\{( .* in)?|-> Int32 \\{|[(=])$")
         for (number, line) in source.lines.enumerated() where number > 0 {
@@ -331,13 +331,12 @@ import Testing
         "Sources/SmallWebRecords/", "Sources/SmallWebTesting/", "Sources/SmallWebTransport/",
     ]
 
-    /// What a program can name has a promise in words.
     @Test(
         arguments: sources.filter { source in
             documented.contains(where: source.path.hasPrefix)
         })
     func publicDeclarationsAreDocumented(_ source: Source) {
-        // What a protocol of the standard library promises needs no words of ours.
+        // Requirements of the standard library's protocols need no words of ours.
         let promised = [
             "import ", "static func ==", "static func <", "var description:", "typealias Element",
             "typealias Failure",
@@ -359,7 +358,7 @@ import Testing
         }
     }
 
-    /// What README.md shows is what is built and run.
+    /// The examples in README.md are built and run.
     @Test func theExamplesOfTheReadmeAreThoseOfThePackages() throws {
         let readme = try String(contentsOfFile: Self.root + "/README.md", encoding: .utf8)
         let mains = ["swift-fetch/Sources/fetch", "swift-plugin/Sources/daytime"]
