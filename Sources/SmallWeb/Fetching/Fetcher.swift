@@ -149,8 +149,8 @@ package final class Fetcher: Sendable {
             // Swift 6.3.1 drops the hop to the loop from some closures that do nothing but await;
             // this line keeps it here whatever becomes of the next one.
             precondition(loop.isCurrent)
-            var hops = Hops(self, request, FetchLog(request.uri), emit: emit)
-            return try await hops.run()
+            var fetch = Fetch(self, request, FetchLog(request.uri), emit: emit)
+            return try await fetch.run()
         }
     }
 }

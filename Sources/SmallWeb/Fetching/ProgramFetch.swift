@@ -25,10 +25,10 @@ final class ProgramFetch: @unchecked Sendable {
 
     private func run(_ fetcher: Fetcher, _ request: Request) async {
         do throws(FetchError) {
-            var hops = Hops(fetcher, request, log, wantsRefusals: false) {
+            var fetch = Fetch(fetcher, request, log, wantsRefusals: false) {
                 [self] event async throws(FetchError) in try await take(event)
             }
-            end(try await hops.run())
+            end(try await fetch.run())
         } catch {
             end(error)
         }

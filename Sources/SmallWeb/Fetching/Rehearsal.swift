@@ -35,10 +35,10 @@ extension Fetcher {
             options.network = Network { _, hop in RehearsalDialer(stage: stage, hop: hop) }
         }
         do throws(FetchError) {
-            var hops = Hops(fetcher, request, FetchLog(request.uri)) { event in
+            var fetch = Fetch(fetcher, request, FetchLog(request.uri)) { event in
                 if case .head(let head) = event { stage.rehearsal.head = head }
             }
-            _ = try await hops.run()
+            _ = try await fetch.run()
         } catch {
             guard stage.isOver else { throw error }
         }

@@ -105,7 +105,7 @@ package final class Job: @unchecked Sendable {
             while case .fetch(let request, let log) = step {
                 if attempts > 1 { try request.upload?.rewind?() }
                 let pace = output.pace
-                var hops = Hops(fetcher, request, log, attempt: attempts) {
+                var fetch = Fetch(fetcher, request, log, attempt: attempts) {
                     event async throws(FetchError) in
                     guard let pace, case .body(var bytes) = event else {
                         return try output.take(event)
@@ -119,7 +119,7 @@ package final class Job: @unchecked Sendable {
                 }
                 let ending: Ending
                 do throws(FetchError) {
-                    ending = try await hops.run()
+                    ending = try await fetch.run()
                     try output.finish(ending)
                 } catch {
                     output.fail(error)

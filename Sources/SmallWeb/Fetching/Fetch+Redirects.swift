@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+// Redirects: the next request, and its checks.
+extension Fetch {
+    /// The next request, resolved against the present URI, and a remark on data that is not sent
+    /// on.
+    func target(
+        _ reference: String, status: Int?
+    ) throws(FetchError) -> (Request, Note?) {
+        do throws(FetchError) {
+            let redirects = fetcher.options.redirects
+            // Before it is parsed: an unknown scheme may have URLs of another form.
+            let named = URI.scheme(of: reference.trimmed) ?? request.uri.scheme
+            guard redirects.allows(from: request.scheme, to: named) else {
+                throw .redirect(
+                    "not following a redirect to another scheme: \(URI.shown(reference))")
+            }
+            // Servers send spaces around a reference, and unescaped ones in names.
+            let encoded = reference.trimmed.split(separator: " ", omittingEmptySubsequences: false)
+            let text = encoded.joined(separator: "%20")
+            var uri = try request.uri.resolving(text, in: fetcher.registry)
+            // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
+            if uri.fragment == nil { uri.fragment = request.uri.fragment }
+            var next = try fetcher.request(uri)
+            guard fetcher.options.mayFollow?(next.uri) ?? true else {
+                throw .redirect("the program may not open \(next.uri.display)")
+            }
+            if request.upload != nil, URI.scheme(of: text) == nil,
+                let scheme = next.scheme.uploads?.replySchemes.first
+            {
+                uri.scheme = scheme
+                next = try fetcher.request(uri)
+            }
+            // A request to a scheme with uploads alone would be an upload.
+            if request.upload != nil, next.scheme.uploads?.isOnlyUse == true {
+                throw .redirect("not sending the upload again to \(uri.display)")
+            }
+            if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
+                throw .redirect("not leaving HTTP's socket or host for \(uri.display)")
+            }
+            next.limits = request.limits
+            next.wantsRawBody = request.wantsRawBody
+            next.wantsHeadAlone = request.wantsHeadAlone
+            next.allowsEmptyReply = request.allowsEmptyReply
+            next.wantsItems = request.wantsItems
+            next.validator = request.validator
+            next.referencePatterns = request.referencePatterns
+            if next.scheme.canResume {
+                (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
+            }
+            guard let entry = fetcher.registry[request.scheme.name] else {
+                preconditionFailure("a request is made from a registry entry")
+            }
+            let carried = entry.handler.carried(
+                from: request, status: status, isSameOrigin: isSameOrigin(next))
+            next.options = carried.options
+            next.input = carried.input
+            next.isInputSecret = request.isInputSecret && carried.input != nil
+            next.programSecrets = request.programSecrets
+            return (next, Self.note(carried.leftOut, next.uri))
+        } catch {
+            if error.outcome == .redirectRefused { throw error }
+            if error.outcome == .unsupportedScheme {
+                throw .redirect("the redirect leads to \(URI.shown(reference)): \(error.message)")
+            }
+            throw FetchError(
+                .protocolError, .header,
+                "bad redirect to \"\(URI.shown(reference))\": \(error.message)")
+        }
+    }
+
+    /// Refuses a redirect to a private address, and one that would leave a proxy.
+    func checkWay(to next: Request) async throws(FetchError) {
+        let nextWay = try way(of: next)
+        if try await isRefused(next, nextWay) {
+            throw FetchError(
+                .redirectRefused, .header,
+                "the redirect leads to \(next.uri.display), at a private address",
+                hint: "if you trust it, fetch that URL yourself")
+        }
+        guard let way = try way(of: request), !way.isDirect, nextWay == .direct else { return }
+        throw .redirect("not leaving the proxy for \(next.uri.display)")
+    }
+
+    private func isRefused(_ next: Request, _ way: Route?) async throws(FetchError) -> Bool {
+        guard refusesPrivate, let host = next.uri.host else { return false }
+        if Resolver.isPrivate(literal: host) { return true }
+        // A proxy looks names up: only a literal address is known here.
+        guard way == .direct else { return false }
+        do throws(FetchError) {
+            return try await fetcher.options.resolver.isPrivate(
+                next.endpoint, on: fetcher.loop, by: deadline)
+        } catch {
+            // The connection finds out as well, and says more.
+            return false
+        }
+    }
+
+    var refusesPrivate: Bool { beganPrivate == false }
+
+    /// True if the requested URL is at a private address; also if the user has named a socket or
+    /// host, since no other is reached then.
+    func isPrivate(_ connection: Connection?) -> Bool {
+        if fetcher.options.http.isSpecial { return true }
+        let address = connection.flatMap { $0.proxy == nil ? $0.address : nil }
+        return Resolver.isPrivate(literal: address ?? origin.host ?? "")
+    }
+
+    /// `nil` for a request without a connection.
+    private func way(of request: Request) throws(FetchError) -> Route? {
+        guard request.uri.host != nil else { return nil }
+        return try fetcher.options.network.way(request, fetcher(for: request).options)
+    }
+
+    func isSameOrigin(_ next: Request) -> Bool {
+        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
+        return next.scheme.name == request.scheme.name && next.uri.host == request.uri.host
+            && port(next) == port(request)
+    }
+
+    /// Lists the data that another origin does not get, though the one before has got it.
+    private static func note(_ leftOut: [String], _ uri: URI) -> Note? {
+        guard !leftOut.isEmpty, let place = uri.hostAndPort else { return nil }
+        return Note("other-origin", "not sent on to \(place): \(leftOut.joined(separator: ", "))")
+    }
+
+    mutating func check(_ next: Request, hops: Int) throws(FetchError) {
+        let uri = next.uri
+        let limit = fetcher.options.redirects.limit
+        guard hops <= limit else {
+            throw FetchError(
+                .tooManyRedirects, .header,
+                "more than \(limit) \(limit == 1 ? "redirect" : "redirects"), the next to "
+                    + uri.display,
+                remedy: .raise(.redirects), expected: String(limit))
+        }
+        seen.insert(Visit(request))
+        guard seen.insert(Visit(next)).inserted else {
+            throw FetchError(
+                .tooManyRedirects, .header, "the redirects form a loop at \(uri.display)")
+        }
+    }
+}
