@@ -14,7 +14,7 @@ extension URLOutput {
 
     /// Lazy, as most fetches succeed.
     private var told: FetchReport {
-        FetchReport(messages: context.messages, url: order.url, log: log)
+        FetchReport(messages: context.messages, url: asked.url, log: log)
     }
 
     private func report(_ ending: Ending) -> (Outcome, message: String?) {
