@@ -69,7 +69,7 @@ package final class RequestLine {
     package func located(_ error: FetchError) -> FetchError {
         guard let line = subject.line else { return error }
         return FetchError(
-            error.outcome, .input, "line \(line): \(error.message)", hint: error.advice)
+            error.outcome, .input, "line \(line): \(error.message)", hint: error.hint)
     }
 
     /// Reads a URL in bytes that may not be UTF-8.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 extension URLOutput {
     /// - Returns: The outcome in this run, and the error message of a failure.
