@@ -129,6 +129,10 @@ struct RequestPlan {
                 destination = .file(directory.map { "\($0)/\(name)" } ?? name)
             }
             guard case .file(let path) = destination else {
+                // In a config file it is for files.
+                guard settings.given.contains(where: ["continue", "continue-at"].contains) else {
+                    break
+                }
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
             let (offset, state) = try FileOutput.resumableBytes(path)
