@@ -1,54 +1,83 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 
-/// A line of a list: a URL, or a request as a JSON object. docs/json.md describes it.
-package struct RequestLine: Sendable {
+/// A request as it is given: an operand, or a line of a list, which is a URL or a JSON object
+/// (docs/json.md).
+package final class RequestLine {
     package enum Payload: Sendable, Hashable {
         case bytes([UInt8])
         case file(String)
     }
 
-    /// Settings of a request; numbers are kept as written.
-    package enum Member: Sendable {
-        case data(Payload), put(Payload)
-        /// Lines of a header.
-        case headers([String])
-        case output(String), method(String), body(String), identity(String), trust(String)
-        case pin(String)
-        case maxTime(String), maxFilesize(String), maxRedirects(String)
-        case mime(String), tokenFile(String), proxy(String)
-    }
-
-    package private(set) var subject: RecordSubject
+    package var subject: RecordSubject
     /// Identifies its id, however that is written in JSON; `nil` without one.
     package private(set) var key: String?
     /// The key of the requests to cancel, if the line is a `cancel`.
     package private(set) var cancels: String?
-    package private(set) var members: [(name: String, value: Member)] = []
+    /// Members that set an option, with its value; numbers are kept as written.
+    package private(set) var settings: [(member: String, value: String)] = []
+    /// `data` and `put`.
+    package private(set) var (input, upload): (Payload?, Payload?)
+    package private(set) var output: String?
     /// The reason that nothing can be requested. The members that were read are kept.
-    package private(set) var problem: FetchError?
+    package var problem: FetchError?
+    /// True for a list that cannot be read: its remaining requests are unknown.
+    package var isUnreadList = false
+
+    package var url: String? { subject.url }
+    /// True if it changes settings of the run.
+    package var hasSettings: Bool { !settings.isEmpty || input != nil }
 
     private static let notUTF8 = FetchError(
         .badURL, .input, "the URL is not UTF-8", hint: "write its bytes as %XX")
 
-    /// A URL in bytes that may not be UTF-8.
-    package init(url bytes: some Collection<UInt8>) {
-        subject = RecordSubject(url: String(decoding: bytes, as: UTF8.self))
-        guard String(validating: bytes, as: UTF8.self) == nil else { return }
-        subject.rawURL = Array(bytes)
-        problem = Self.notUTF8
+    /// A failed request.
+    ///
+    /// - Parameter number: Line number in a list.
+    package init(problem: FetchError, line number: Int? = nil) {
+        subject = RecordSubject()
+        subject.line = number
+        self.problem = problem
     }
 
-    package init(_ bytes: ArraySlice<UInt8>) {
-        // A tab separates a title, in the output of links, history and bookmarks.
-        self.init(url: bytes.prefix { $0 != ASCII.tab })
-        guard bytes.first == UInt8(ascii: "{") else { return }
-        (subject, problem) = (RecordSubject(), nil)
+    package init(operand: String) {
+        subject = RecordSubject(url: operand)
+        if operand.hasSystemEscapes {
+            readURL(operand.systemBytes)
+            subject.url = operand.withoutSystemEscapes
+        }
+    }
+
+    /// A line of a list; its ``problem`` has the number of the line.
+    package init(_ bytes: ArraySlice<UInt8>, line number: Int? = nil) {
+        subject = RecordSubject()
         do throws(FetchError) {
-            try read(Self.parsed(bytes))
+            if bytes.first == UInt8(ascii: "{") {
+                try read(Self.parsed(bytes))
+            } else {
+                // A tab separates a title, in the output of links, history and bookmarks.
+                readURL(bytes.prefix { $0 != ASCII.tab })
+            }
         } catch {
             problem = error
         }
+        subject.line = number
+        problem = problem.map(located)
+    }
+
+    /// The error with the number of the line.
+    package func located(_ error: FetchError) -> FetchError {
+        guard let line = subject.line else { return error }
+        return FetchError(
+            error.outcome, .input, "line \(line): \(error.message)", hint: error.hint)
+    }
+
+    /// Reads a URL in bytes that may not be UTF-8.
+    private func readURL(_ bytes: some Collection<UInt8>) {
+        subject.url = String(decoding: bytes, as: UTF8.self)
+        guard String(validating: bytes, as: UTF8.self) == nil else { return }
+        subject.rawURL = Array(bytes)
+        problem = Self.notUTF8
     }
 
     private static let names = [
@@ -57,7 +86,7 @@ package struct RequestLine: Sendable {
         "url",
     ]
 
-    private mutating func read(_ request: JSONValue) throws(FetchError) {
+    private func read(_ request: JSONValue) throws(FetchError) {
         guard case .object(let members) = request else { return }
         // The answer to another kind of line must not look like one to a request.
         if let type = request["type"], type.string != "request" {
@@ -77,13 +106,11 @@ package struct RequestLine: Sendable {
             }
         }
         subject.tag = members.first { $0.name == "tag" }?.text
-        for member in members {
-            if let value = try Self.value(of: member) { self.members.append((member.name, value)) }
-        }
+        for member in members { try take(member) }
         guard subject.url != nil else { throw usageError("a request needs a \"url\", a string") }
     }
 
-    private mutating func readCancel(_ members: [JSONValue.Member]) throws(FetchError) {
+    private func readCancel(_ members: [JSONValue.Member]) throws(FetchError) {
         for member in members where !["id", "type"].contains(member.name) {
             guard member.name.hasPrefix("x-") else {
                 throw usageError("a \"cancel\" has no \"\(member.name)\"")
@@ -104,38 +131,31 @@ package struct RequestLine: Sendable {
         }
     }
 
-    /// `nil` for members that are read elsewhere, and for other programs' members, `x-`.
-    private static func value(of member: JSONValue.Member) throws(FetchError) -> Member? {
+    private func take(_ member: JSONValue.Member) throws(FetchError) {
         switch member.name {
-        case "id", "tag", "type", "url": return nil
-        case "data": return .data(try payload(member))
-        case "put": return .put(try payload(member))
+        case "id", "tag", "type", "url": break
+        case "data": input = try Self.payload(member)
+        case "put": upload = try Self.payload(member)
         case "output":
-            let path = try string(member)
+            let path = try Self.string(member)
             guard !path.isEmpty && path != "-" && !path.utf8.contains(0) else {
                 throw usageError("\"output\" must name a file")
             }
-            return .output(path)
-        case "headers": return .headers(try fields(member.value))
-        case "method": return .method(try string(member))
-        case "mime": return .mime(try string(member))
-        case "proxy": return .proxy(try string(member))
+            output = path
+        case "headers": settings += try Self.fields(member.value).map { ("headers", $0) }
         case "token_file":
-            let path = try string(member)
+            let path = try Self.string(member)
             guard !path.isEmpty && !path.utf8.contains(0) else {
                 throw usageError("\"token_file\" must name a file")
             }
-            return .tokenFile(path == "-" ? "./-" : path)
-        case "body": return .body(try string(member))
-        case "identity": return .identity(try string(member))
-        case "trust": return .trust(try string(member))
-        case "pin": return .pin(try string(member))
-        case "max_time": return .maxTime(try number(member))
-        case "max_filesize": return .maxFilesize(try number(member))
-        case "max_redirs": return .maxRedirects(try number(member))
-        case let name where name.hasPrefix("x-"): return nil
+            settings.append((member.name, path == "-" ? "./-" : path))
+        case "method", "mime", "proxy", "body", "identity", "trust", "pin":
+            settings.append((member.name, try Self.string(member)))
+        case "max_time", "max_filesize", "max_redirs":
+            settings.append((member.name, try Self.number(member)))
+        case let name where name.hasPrefix("x-"): break
         case let name:
-            let nearest = Nearest.name(to: name, among: names)
+            let nearest = Nearest.name(to: name, among: Self.names)
             throw usageError(
                 "unknown member \"\(name)\"", hint: nearest.map { "did you mean \"\($0)\"?" })
         }
@@ -196,6 +216,10 @@ package struct RequestLine: Sendable {
             for value in values {
                 guard let text = value.string, !member.name.isEmpty else {
                     throw usageError("a header must be a string, or an array of strings")
+                }
+                // As an option, that would be the name of a file.
+                guard !member.name.hasPrefix("@") else {
+                    throw usageError("\"\(member.name)\" cannot be the name of a header")
                 }
                 fields.append("\(member.name): \(text)")
             }

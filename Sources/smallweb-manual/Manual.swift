@@ -16,7 +16,8 @@ enum Manual {
             ("warc", 5, "archives of what went over the wire", "warc.md"),
             ("wire", 5, "fixtures of plugins", "wire.md"),
         ]
-        return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config)]
+        return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config),
+            ("smallweb-options.7", options)]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
             + [("smallweb-known_hosts.5", knownHosts)]
             + (try documents.map { name, section, summary, file in
@@ -88,7 +89,9 @@ enum Manual {
         text += exitStatus + ".Sh EXAMPLES\n"
         text += Command.all.compactMap { $0.examples.first }.map(example).joined(
             separator: ".Pp\n")
-        let others = ["config 5", "json 5", "known_hosts 5", "plugin 7", "wire 5"].map {
+        let others = [
+            "config 5", "json 5", "known_hosts 5", "options 7", "plugin 7", "wire 5",
+        ].map {
             "smallweb-" + $0
         }
         return text + seeAlso(Command.all.map { "smallweb-\($0.name) 1" } + others) + standards
@@ -105,31 +108,67 @@ enum Manual {
             text += ".Ar \(escaped(String(operands)))\(end)\n"
         }
         text += ".Sh DESCRIPTION\n" + filled(command.manual) + "\n" + actions(of: command)
-        var areElsewhere = false
-        for group in Option.Group.all {
-            let options = command.options.filter { $0.group == group }
-            if options.isEmpty { continue }
-            text += ".Ss \(group.title)\n.Bl -tag -width Ds\n"
-            for option in options {
-                text += ".It " + flags(of: option) + "\n" + filled(option.manual) + "\n"
-                // An example of another command would be wrong here; it is on that command's page.
-                if option.example.contains("smallweb \(command.name) ")
-                    || option.example.hasPrefix("smallweb -")
-                {
-                    text += ".Pp\n.Dl \(escaped(option.example))\n"
-                } else if option.example.contains("smallweb get ") {
-                    areElsewhere = true
-                }
-            }
-            text += ".El\n"
+        let (shared, own) = (
+            command.options.filter(isShared), command.options.filter { !isShared($0) }
+        )
+        for group in Option.Group.all { text += list(own.filter { $0.group == group }, group) }
+        if !shared.isEmpty {
+            text += ".Ss \(own.isEmpty ? "Options" : "Other options")\nIn\n"
+            text += ".Xr smallweb-options 7 :\n"
+            text += enumerated(shared.map { "Fl -\($0.long)" })
         }
         text += ".Sh EXIT STATUS\nSee\n.Xr smallweb 1 .\n.Sh EXAMPLES\n"
         text += command.examples.map(example).joined(separator: ".Pp\n")
-        if areElsewhere {
-            text += ".Pp\nExamples of the other options are in\n.Xr smallweb-get 1 .\n"
-        }
-        let others = furtherReading[command.name] ?? []
+        let others = (furtherReading[command.name] ?? []) + (shared.isEmpty ? [] : ["options 7"])
         return text + seeAlso(["smallweb 1"] + others.map { "smallweb-" + $0 })
+    }
+
+    /// Options of several commands, each once.
+    private static var options: String {
+        var text = opening("smallweb-options", 7, "options that several commands of smallweb take")
+        text += """
+            .Sh DESCRIPTION
+            The page of each command has its own options, and names those of these that
+            it takes.
+            .Ql smallweb help COMMAND
+            shows all that a command takes, and
+            .Ql smallweb help COMMAND --OPTION
+            explains one.
+
+            """
+        for group in Option.Group.all {
+            text += list(Option.all.filter { $0.group == group && isShared($0) }, group)
+        }
+        return text + seeAlso(["smallweb 1", "smallweb-get 1", "smallweb-config 5"])
+    }
+
+    /// True for an option that several commands take.
+    private static func isShared(_ option: Option) -> Bool {
+        users[option.long, default: 0] > 1
+    }
+
+    private static let users: [String: Int] = Command.all.reduce(into: [:]) { users, command in
+        for option in command.options { users[option.long, default: 0] += 1 }
+    }
+
+    private static func list(_ options: [Option], _ group: Option.Group) -> String {
+        if options.isEmpty { return "" }
+        let items = options.map { option in
+            ".It \(flags(of: option))\n\(filled(option.manual))\n"
+                + ".Dl \(escaped(option.example))\n"
+        }
+        return ".Ss \(group.title)\n.Bl -tag -width Ds\n\(items.joined()).El\n"
+    }
+
+    /// Macros with commas between them, in lines of 78 columns.
+    private static func enumerated(_ macros: [String]) -> String {
+        var lines = ["."]
+        for (index, macro) in macros.enumerated() {
+            let word = macro + (index == macros.count - 1 ? " ." : " ,")
+            if lines[lines.count - 1].count + word.count > 77 { lines.append(".") }
+            lines[lines.count - 1] += (lines[lines.count - 1] == "." ? "" : " ") + word
+        }
+        return lines.joined(separator: "\n") + "\n"
     }
 
     private static func actions(of command: Command) -> String {
@@ -199,16 +238,17 @@ enum Manual {
             .Xr smallweb-explain 1
             says which settings hold for a URL, and where each is made.
             .Sh OPTIONS
+            The page of each command and
+            .Xr smallweb-options 7
+            explain them.
 
             """
         for (title, scope) in [("For each URL", Option.Scope.url), ("For a whole run", .run)] {
-            text += ".Ss \(title)\n.Bl -tag -width Ds\n"
-            for option in Option.all where option.scope == scope {
-                let value = option.valueName.map { "Ar \"\($0)\"" } ?? "Li true"
-                text += ".It Li \(option.long) No = \(value)"
-                text += "\n\(filled(Help.sentence(option.summary)))\n"
-            }
-            text += ".El\n"
+            text += ".Ss \(title)\n"
+            text += enumerated(
+                Option.all.filter { $0.scope == scope }.map { option in
+                    "Li \(option.long)" + (option.valueName.map { " No = Ar \"\($0)\"" } ?? "")
+                })
         }
         return text + """
             .Sh FILES

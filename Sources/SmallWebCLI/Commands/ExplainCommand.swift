@@ -50,15 +50,15 @@ private struct ExplainCommand: Sendable {
         var status: Int32 = 0
         var isFirst = true
         for (n, url) in get.operands.enumerated() {
-            let order = Order(operand: url)
-            order.subject.n = n
-            var (explanation, problem) = (Explanation?.none, order.problem)
+            let asked = RequestLine(operand: url)
+            asked.subject.n = n
+            var (explanation, problem) = (Explanation?.none, asked.problem)
             do throws(FetchError) {
-                if problem == nil { (explanation, problem) = try await explain(order, context) }
+                if problem == nil { (explanation, problem) = try await explain(asked, context) }
             } catch {
                 problem = error
             }
-            if let problem { context.messages.error(order.url, problem) }
+            if let problem { context.messages.error(asked.url, problem) }
             var bytes: [UInt8] = []
             if let explanation {
                 bytes =
@@ -68,7 +68,7 @@ private struct ExplainCommand: Sendable {
                 isFirst = false
             } else if let problem, context.common.records.areWanted {
                 bytes = Recorder(
-                    order.subject, nil, context.common.records.options, RecordScope(),
+                    asked.subject, nil, context.common.records.options, RecordScope(),
                     wording: .commandLine
                 ).refusal(problem)
             }
@@ -80,18 +80,18 @@ private struct ExplainCommand: Sendable {
 
     /// - Returns: The explanation, and the error that would prevent the fetch.
     private func explain(
-        _ order: Order, _ context: RunContext
+        _ asked: RequestLine, _ context: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
-        var plan = RequestPlan(order, context)
+        var plan = RequestPlan(asked, context)
         let (settings, fetcher) = (plan.settings, plan.fetcher)
-        for note in plan.notes { context.messages.note(order.url ?? "", note) }
+        for note in plan.notes { context.messages.note(asked.url ?? "", note) }
         let request = try Self.request(of: &plan, context)
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
             preconditionFailure("a request is made from a registry entry")
         }
         var explanation = Explanation(
-            order: order, url: request.uri.display, scheme: request.scheme,
+            asked: asked, url: request.uri.display, scheme: request.scheme,
             plugin: entry.pluginName)
         explanation.version = entry.handler.programVersion
         explanation.request = rehearsal.request

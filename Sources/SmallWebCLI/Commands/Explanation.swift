@@ -16,7 +16,7 @@ struct Explanation {
         var expires: Int?
     }
 
-    let order: Order
+    let asked: RequestLine
     let url: String
     let scheme: Scheme
     let plugin: String
@@ -137,7 +137,7 @@ extension Explanation {
 
 extension JSONWriter {
     mutating func members(of explanation: Explanation) {
-        begin("explanation", explanation.order.subject)
+        begin("explanation", explanation.asked.subject)
         member("url", explanation.url)
         member("scheme", explanation.scheme.name)
         member("plugin", explanation.plugin)

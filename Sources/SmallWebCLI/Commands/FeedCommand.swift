@@ -98,19 +98,19 @@ struct SubscriptionCommand: Sendable {
     /// Reads all requests: rounds repeat them, and the state's name depends on all URLs.
     ///
     /// - Throws: `usage` if there are more than `pagesMax`; `interrupted`.
-    func orders(_ loop: EventLoop) async throws(FetchError) -> [Order] {
-        let source = OrderSource(operands)
-        var orders: [Order] = []
+    func requests(_ loop: EventLoop) async throws(FetchError) -> [RequestLine] {
+        let source = OperandSource(operands)
+        var requests: [RequestLine] = []
         while true {
             switch source.take() {
-            case .order(let order):
-                orders.append(order)
-                guard orders.count <= Self.pagesMax else {
+            case .request(let asked):
+                requests.append(asked)
+                guard requests.count <= Self.pagesMax else {
                     throw usageError("more than \(Self.pagesMax) URLs", hint: "split the list")
                 }
             case .foreign, .cancel: continue
             case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
-            case .end: return orders
+            case .end: return requests
             }
             if Task.isCancelled { throw .cancelled }
         }
@@ -119,17 +119,17 @@ struct SubscriptionCommand: Sendable {
     private static let pagesMax = 100_000
 
     private func feed(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
-        let orders = try await orders(fetcher.loop)
+        let requests = try await requests(fetcher.loop)
         let feeds = settings.feeds
         var file: StateFile?
         if feeds.takesUndated || feeds.stateFile != nil || feeds.stateName != nil {
             file = try await StateFile(
-                SubscriptionState.path(.feed, feeds, orders), fetcher.loop,
+                SubscriptionState.path(.feed, feeds, requests), fetcher.loop,
                 seconds: settings.fetch.totalSeconds)
         }
         let context = RunContext(settings, fetcher, isBulk: true)
-        let run = try FeedRun(context, file, isOnly: orders.count == 1)
-        let engine = Engine(SubscriptionSource(orders, run), run.policy, fetcher) {
+        let run = try FeedRun(context, file, isOnly: requests.count == 1)
+        let engine = Engine(SubscriptionSource(requests, run), run.policy, fetcher) {
             swposix_pending_signal() != 0
         }
         await engine.run()

@@ -37,7 +37,7 @@ struct GetCommand: Sendable {
     }
 
     private static func hasList(_ operands: [String]) -> Bool {
-        operands.contains(where: OrderSource.isList)
+        operands.contains(where: OperandSource.isList)
     }
 
     /// Reads the files of options and creates the fetcher.
@@ -160,7 +160,7 @@ struct GetCommand: Sendable {
                 OwnShard(shard, try Places(fetcher.registry))
             }
             let engine = Engine(
-                JobSource(OrderSource(operands, own), context), context.policy, fetcher
+                JobSource(OperandSource(operands, own), context), context.policy, fetcher
             ) {
                 swposix_pending_signal() != 0
             }

@@ -45,7 +45,7 @@ extension Command {
                 || others.contains(option.long)
         }
     ) { settings, operands throws(FetchError) in
-        guard 1...2 ~= operands.count, !OrderSource.isList(operands[0]) else {
+        guard 1...2 ~= operands.count, !OperandSource.isList(operands[0]) else {
             throw usageError("open wants one URL", hint: "smallweb open gemini://example.org/")
         }
         let number = operands.count > 1 ? ASCII.decimal(operands[1].utf8, max: 1_000_000) : nil

@@ -58,12 +58,12 @@ extension SubscriptionCommand {
     /// Runs one round of `watch`, or repeats it until a signal.
     func watch(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
         let loop = fetcher.loop
-        let orders = try await orders(loop)
-        let path = try SubscriptionState.path(.watch, settings.feeds, orders)
+        let requests = try await requests(loop)
+        let path = try SubscriptionState.path(.watch, settings.feeds, requests)
         let rules = try ComparisonRules(settings.feeds)
         while true {
             let started = Instant.now
-            let status = try await round(orders, path, rules, settings, fetcher)
+            let status = try await round(requests, path, rules, settings, fetcher)
             guard let every = settings.feeds.everySeconds, swposix_pending_signal() == 0 else {
                 return status
             }
@@ -79,14 +79,14 @@ extension SubscriptionCommand {
     private static let restSeconds = 60.0
 
     private func round(
-        _ orders: [Order], _ path: String, _ rules: ComparisonRules, _ settings: Settings,
+        _ requests: [RequestLine], _ path: String, _ rules: ComparisonRules, _ settings: Settings,
         _ fetcher: Fetcher
     ) async throws(FetchError) -> Int32 {
         let file = try await StateFile(
             path, fetcher.loop, seconds: settings.fetch.totalSeconds)
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try WatchRun(context, file, rules)
-        let engine = Engine(SubscriptionSource(orders, run), run.policy, fetcher) {
+        let engine = Engine(SubscriptionSource(requests, run), run.policy, fetcher) {
             swposix_pending_signal() != 0
         }
         await engine.run()

@@ -77,10 +77,9 @@ struct ArgumentParser {
         if let option = option(name) {
             try apply(option, "--\(name)", attached: value)
         } else if name.hasPrefix("no-"), let option = option(name.dropFirst(3)),
-            case .flag(let set) = option.action, value == nil
+            case .flag = option.action, value == nil
         {
-            settings.invocation.given.append(option.long)
-            set(&settings, false)
+            try settings.apply(Setting(option: option, value: "false", origin: .commandLine))
         } else if programs == nil {
             lacksNames = true
         } else {
@@ -129,14 +128,13 @@ struct ArgumentParser {
                 "\(name) is a secret, which every user of the machine could read there;"
                     + " --\(option.long)-file FILE reads it, --ask-\(option.long) asks for it")
         }
-        settings.invocation.given.append(option.long)
         settings.invocation.typed[option.long] = name
+        var value: String?
         switch option.action {
-        case .flag(let set):
-            guard attached == nil else { throw usageError("\(name) takes no value") }
-            set(&settings, true)
-        case .value(let placeholder, _, let set):
-            guard let value = attached ?? arguments.popFirst() else {
+        case .flag: guard attached == nil else { throw usageError("\(name) takes no value") }
+        case .value(let placeholder, _, _):
+            value = attached ?? arguments.popFirst()
+            guard let value else {
                 waiting = option
                 throw usageError("\(name) needs a value: \(placeholder)")
             }
@@ -146,9 +144,9 @@ struct ArgumentParser {
             guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
                 throw usageError("the value of \(name) is not UTF-8")
             }
-            try set(&settings, value, "--\(option.long)")
             if option.long == "plugin" { settings.connection.trustedPlugins.insert(value) }
         }
+        try settings.apply(Setting(option: option, value: value, origin: .commandLine))
     }
 
     private func option(_ name: Substring) -> Option? {

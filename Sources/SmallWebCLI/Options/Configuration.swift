@@ -42,9 +42,13 @@ struct Configuration: Sendable {
         let scope: Scope
         let option: Option
         let value: String
+        /// `FILE:LINE`.
         let origin: String
         /// The value with secrets masked.
         var shownValue: String { option.isSecret ? "***" : value }
+        fileprivate var setting: Setting {
+            Setting(option: option, value: value, origin: .file(origin))
+        }
     }
 
     /// Entries in the order of their application.
@@ -200,7 +204,7 @@ struct Configuration: Sendable {
         let entry = Entry(scope: scope, option: option, value: value, origin: origin)
         var settings = Settings()
         settings.connection = known
-        try Self.apply(entry, to: &settings)
+        try settings.apply(entry.setting)
         try settings.checkSchemes()
         if scope == .all { known = settings.connection }
         entries.append(entry)
@@ -229,11 +233,10 @@ struct Configuration: Sendable {
             && !isDecided(entry.option, settings)
         {
             do throws(FetchError) {
-                try Self.apply(entry, to: &settings)
+                try settings.apply(entry.setting)
             } catch {
                 throw error.located(at: entry.origin)
             }
-            settings.origins[entry.option.long] = entry.origin
         }
         return settings
     }
@@ -261,18 +264,6 @@ struct Configuration: Sendable {
             }
         case "history": Environment.variable("SMALLWEB_NO_HISTORY") != nil
         default: false
-        }
-    }
-
-    private static func apply(_ entry: Entry, to settings: inout Settings) throws(FetchError) {
-        switch entry.option.action {
-        case .value(_, _, let set): try set(&settings, entry.value, "--\(entry.option.long)")
-        case .flag(let set):
-            switch entry.value {
-            case "true", "yes", "on", "1": set(&settings, true)
-            case "false", "no", "off", "0": set(&settings, false)
-            default: throw usageError("\(entry.option.long) is true or false")
-            }
         }
     }
 

@@ -28,7 +28,8 @@ enum OptionValue {
         else {
             throw usageError("\(option) wants a time such as 10, 500ms or 2m, not \"\(text)\"")
         }
-        return number * seconds
+        // Not by 0.001, which would make 700 ms 0.7000000000000001 s.
+        return unit == "ms" ? number / 1000 : number * seconds
     }
 
     /// An interval in seconds from a rate: `N`, `N/s`, `N/m` or `N/h`.

@@ -70,12 +70,12 @@ struct OutputSettings: Sendable {
 }
 
 extension BodySink.Destination {
-    init(_ order: Order, _ settings: URLSettings) {
+    init(_ asked: RequestLine, _ settings: URLSettings) {
         let (output, records) = (settings.output, settings.records)
-        if let path = order.output {
+        if let path = asked.output {
             self = .file(output.place(of: path))
-        } else if order.subject.n < output.files.count {
-            let name = output.files[order.subject.n]
+        } else if asked.subject.n < output.files.count {
+            let name = output.files[asked.subject.n]
             self = name == "-" ? .rawStandardOutput : .file(output.place(of: name))
         } else if output.usesRemoteName || records.options.body == .file {
             self = .remoteName(directory: output.directory)

@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 struct RequestPlan {
-    let order: Order
+    let asked: RequestLine
     let settings: URLSettings
     let fetcher: Fetcher
     /// `nil` if the order is invalid.
@@ -13,32 +13,37 @@ struct RequestPlan {
     let place: String?
     /// Notes on ignored settings of the config file.
     let notes: [Note]
+    /// The error for an option that the protocol does not have.
+    private let refusal: FetchError?
     private(set) var destination: BodySink.Destination
 
-    init(_ order: Order, _ context: RunContext) {
-        self.order = order
+    init(_ asked: RequestLine, _ context: RunContext) {
+        self.asked = asked
         var settings = context.common
         var fetcher = context.fetcher
         var request: Request?
-        var problem = order.problem
+        var problem = asked.problem
         var place: String?
         var notes: [Note] = []
+        var refusal: FetchError?
         if problem == nil {
             do throws(FetchError) {
-                (settings, fetcher) = try context.settings(for: order)
+                (settings, fetcher) = try context.settings(for: asked)
                 let made = try fetcher.request(
-                    settings.url(order.url ?? "", fetcher.registry))
-                (settings, notes) = settings.limited(to: made)
+                    settings.url(asked.url ?? "", fetcher.registry))
+                let misfits = settings.misfits(for: made, fetcher.registry)
+                refusal = misfits.first { settings.given.contains($0.name) }?.refusal
+                (settings, notes) = settings.without(misfits, for: made)
                 request = made
                 place = try made.place
             } catch {
                 problem = error
             }
         }
-        if order.subject.line != nil { problem = problem?.inPart }
-        (self.settings, self.fetcher, self.notes) = (settings, fetcher, notes)
+        if asked.subject.line != nil { problem = problem?.inPart }
+        (self.settings, self.fetcher, self.notes, self.refusal) = (settings, fetcher, notes, refusal)
         (self.request, self.problem, self.place) = (request, problem, place)
-        destination = BodySink.Destination(order, settings)
+        destination = BodySink.Destination(asked, settings)
     }
 
     /// Creates the request of an attempt.
@@ -46,14 +51,7 @@ struct RequestPlan {
     /// - Parameter sendsInput: True to answer a prompt with the data of the settings.
     mutating func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
         guard var request else { throw problem ?? .cancelled }
-        try refuseForeignOptions(of: request)
-        if settings.connection.identityName != nil || settings.connection.certificateFile != nil,
-            request.scheme.identityScheme == nil
-        {
-            throw usageError(
-                "no identity can be shown over \(request.scheme.name)",
-                hint: Identities.hint(fetcher.registry))
-        }
+        if let refusal { throw refusal }
         if settings.fetch.referencePatterns != nil && !request.scheme.hasReferences {
             let names = fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
@@ -63,7 +61,7 @@ struct RequestPlan {
         }
         try configure(&request)
         let seconds = settings.fetch.totalSeconds
-        if let upload = order.upload {
+        if let upload = asked.upload {
             request.upload = try PutCommand.upload(
                 bytes: upload.read(within: seconds), to: request.scheme)
         }
@@ -71,36 +69,11 @@ struct RequestPlan {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input
-            case nil:
-                throw usageError("\(request.scheme.name) requests cannot carry --data")
+            case nil: throw settings.cannotCarryData(request.scheme)
             }
             request.isInputSecret = settings.fetch.isInputSecret
         }
         return request
-    }
-
-    /// Refuses options given for this URL that its protocol does not support.
-    private func refuseForeignOptions(of request: Request) throws(FetchError) {
-        let scheme = request.scheme
-        if let (name, reason) = settings.unfit(for: request).first {
-            throw usageError(
-                "--\(name) cannot be used with \(reason)",
-                hint: name == "trust" || name == "pin"
-                    ? scheme.secureForm.map { "\($0):// is the same over TLS" } : nil)
-        }
-        var name: String?
-        if !settings.fetch.options.isEmpty {
-            let known = (fetcher.registry[scheme.name]?.handler.options ?? []).filter {
-                $0.schemes?.contains(scheme.name) ?? true
-            }
-            let foreign = settings.fetch.options.keys.subtracting(known.map(\.key))
-            name = settings.given.first { foreign.contains($0) }
-        }
-        if !scheme.dialsForItself && settings.connection.http.isSpecial {
-            name = settings.given.first { option in Option.engine.contains { $0.long == option } }
-        }
-        guard let name else { return }
-        throw usageError("\(scheme.name) requests do not take --\(name)")
     }
 
     /// Adds the login of ~/.netrc, if the protocol has header fields and the user gives no
@@ -156,6 +129,10 @@ struct RequestPlan {
                 destination = .file(directory.map { "\($0)/\(name)" } ?? name)
             }
             guard case .file(let path) = destination else {
+                // In a config file it is for files.
+                guard settings.given.contains(where: ["continue", "continue-at"].contains) else {
+                    break
+                }
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
             let (offset, state) = try FileOutput.resumableBytes(path)

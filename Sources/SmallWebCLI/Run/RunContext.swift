@@ -119,23 +119,23 @@ final class RunContext: @unchecked Sendable {
     /// The settings for one URL, and a fetcher with them.
     ///
     /// - Throws: `usage` for an invalid section or order, `identity-unusable`.
-    func settings(for order: Order) throws(FetchError) -> (URLSettings, Fetcher) {
+    func settings(for asked: RequestLine) throws(FetchError) -> (URLSettings, Fetcher) {
         let hasSections = settings.configuration.hasSections
-        guard hasSections || !order.changes.isEmpty || order.upload != nil else {
+        guard hasSections || asked.hasSettings || asked.upload != nil else {
             return (common, fetcher)
         }
         let base = settings
         var settings = base
         if hasSections {
-            settings = try base.configuration.applied(to: base, for: order.url ?? "")
-            try settings.fetch.readLists()
+            settings = try base.configuration.applied(to: base, for: asked.url ?? "")
         }
-        for change in order.changes { change(&settings) }
+        let changesFetcher = try settings.apply(asked)
+        try settings.fetch.readLists()
         try settings.fetch.readSecrets(base.asker)
         let scheme =
-            order.upload == nil ? nil : fetcher.registry[URI.scheme(of: order.url ?? "") ?? ""]
+            asked.upload == nil ? nil : fetcher.registry[URI.scheme(of: asked.url ?? "") ?? ""]
         settings.fetch.redirects.otherSchemes.formUnion(scheme?.scheme.uploads?.replySchemes ?? [])
-        guard hasSections || order.changesFetcher || order.upload != nil else {
+        guard hasSections || changesFetcher || asked.upload != nil else {
             return (URLSettings(settings), fetcher)
         }
         var rules: Fetcher.Options.Rules?
@@ -152,17 +152,17 @@ final class RunContext: @unchecked Sendable {
 }
 
 final class JobSource: Source {
-    private let orders: OrderSource
+    private let requests: OperandSource
     private let context: RunContext
 
-    init(_ orders: OrderSource, _ context: RunContext) {
-        (self.orders, self.context) = (orders, context)
+    init(_ requests: OperandSource, _ context: RunContext) {
+        (self.requests, self.context) = (requests, context)
     }
 
     func take(isLast: Bool) -> Taken {
-        switch orders.take() {
-        case .order(let order):
-            let plan = RequestPlan(order, context)
+        switch requests.take() {
+        case .request(let asked):
+            let plan = RequestPlan(asked, context)
             return isDone(plan) ? .done : .job(job(plan))
         case .cancel(let key): return .cancel(key)
         case .foreign: return .foreign
@@ -175,14 +175,14 @@ final class JobSource: Source {
 
     private func job(_ plan: RequestPlan) -> Job {
         Job(
-            n: plan.order.subject.n, key: plan.order.key, place: plan.place,
+            n: plan.asked.subject.n, key: plan.asked.key, place: plan.place,
             problem: plan.problem,
-            isUnreadList: plan.order.isUnreadList, plan.fetcher, URLOutput(plan, context))
+            isUnreadList: plan.asked.isUnreadList, plan.fetcher, URLOutput(plan, context))
     }
 
     /// True if the ledger has a sufficient result.
     private func isDone(_ plan: RequestPlan) -> Bool {
-        guard let ledger = context.ledger, let url = plan.order.url else { return false }
+        guard let ledger = context.ledger, let url = plan.asked.url else { return false }
         let last = ledger.outcome(plan.request, url)
         if let wanted = context.settings.run.ledgerOutcomes {
             return !(last.map(wanted.contains) ?? false)
@@ -191,9 +191,9 @@ final class JobSource: Source {
     }
 
     func rest() -> [Job] {
-        orders.rest().map { order in
-            order.problem = .cancelled
-            return job(RequestPlan(order, context))
+        requests.rest().map { asked in
+            asked.problem = .cancelled
+            return job(RequestPlan(asked, context))
         }
     }
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 extension URLOutput {
     /// - Returns: The outcome in this run, and the error message of a failure.
@@ -14,7 +15,7 @@ extension URLOutput {
 
     /// Lazy, as most fetches succeed.
     private var told: FetchReport {
-        FetchReport(messages: context.messages, url: order.url, log: log)
+        FetchReport(messages: context.messages, url: asked.url, log: log)
     }
 
     private func report(_ ending: Ending) -> (Outcome, message: String?) {

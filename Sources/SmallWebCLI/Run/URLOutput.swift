@@ -13,9 +13,9 @@ final class URLOutput: Output {
 
     let context: RunContext
     private(set) var plan: RequestPlan
-    var order: Order { plan.order }
+    var asked: RequestLine { plan.asked }
     var settings: URLSettings { plan.settings }
-    var url: String { order.url ?? "" }
+    var url: String { asked.url ?? "" }
     /// Destination of this URL's standard output.
     private var target = BodyTarget.standardOutput(Patience())
     private(set) var recorder: Recorder?
@@ -90,7 +90,7 @@ final class URLOutput: Output {
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
         let recorder = Recorder(
-            order.subject, log, settings.records.options, RecordScope(settings),
+            asked.subject, log, settings.records.options, RecordScope(settings),
             registry: job.fetcher.registry, target: target, wording: .commandLine)
         recorder.attempts = job.attempts
         recorder.queueSeconds = job.queueSeconds
@@ -113,7 +113,7 @@ final class URLOutput: Output {
         var meter: ProgressMeter?
         if context.progress != .none || context.meter != nil {
             let drawn = ProgressMeter(
-                order: order, messages: messages, drawsTransfer: !goesToTerminal,
+                asked: asked, messages: messages, drawsTransfer: !goesToTerminal,
                 offset: request.resumeOffset ?? 0, run: context.meter)
             watchers.append(drawn)
             meter = drawn

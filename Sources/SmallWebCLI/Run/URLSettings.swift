@@ -23,69 +23,106 @@ final class URLSettings: Sendable {
         records = settings.records
     }
 
-    /// A copy without the named settings, which the scheme does not support, and their origins.
+    /// A copy without these settings of the config file, which the scheme does not have.
     private init(_ settings: URLSettings, without names: [String]) {
-        var fetch = settings.fetch
-        if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
+        var (fetch, connection) = (settings.fetch, settings.connection)
+        if names.contains("continue") { fetch.resume = .fromStart }
         if names.contains("data") { (fetch.input, fetch.isInputSecret) = (nil, false) }
-        self.fetch = fetch
-        var connection = settings.connection
-        if names.contains(where: Self.identities.contains) {
+        if names.contains("identity") {
             (connection.identityName, connection.certificateFile) = (nil, nil)
             connection.keyFile = nil
         }
-        self.connection = connection
+        (self.fetch, self.connection) = (fetch, connection)
         given = settings.given
         origins = settings.origins.filter { !names.contains($0.key) }
         output = settings.output
         records = settings.records
     }
 
-    private static let resumes = ["continue", "continue-at"]
-    private static let identities = ["identity", "cert", "key"]
-
-    /// The settings for a request, and a note for each setting of the config file that is ignored.
-    /// On the command line or in a line of a list such a setting is an error: see
-    /// ``RequestPlan/makeRequest(sendsInput:)``.
-    func limited(to request: Request) -> (URLSettings, [Note]) {
-        if origins.isEmpty { return (self, []) }
-        let ignored = (unfit(for: request) + unused(for: request)).filter {
-            origins[$0.name] != nil && !given.contains($0.name)
+    /// The settings without those of the config file that do not fit the request, and a note for
+    /// each. On the command line or in a line of a list such a setting is an error.
+    func without(_ misfits: [Misfit], for request: Request) -> (URLSettings, [Note]) {
+        let ignored = misfits.filter {
+            $0.reason != nil && origins[$0.name] != nil && !given.contains($0.name)
         }
         guard !ignored.isEmpty else { return (self, []) }
-        let notes = ignored.map { name, reason in
+        let notes = ignored.map { misfit in
+            let place = origins[misfit.name] ?? ""
             var note = Note(
-                "setting-ignored", "\(origins[name] ?? ""): \(name) is ignored for \(reason)")
+                "setting-ignored",
+                "\(place): \(misfit.name) is ignored for \(request.scheme.name), "
+                    + (misfit.reason ?? ""))
             note.place = request.uri.hostAndPort
             return note
         }
         return (URLSettings(self, without: ignored.map(\.name)), notes)
     }
 
-    /// Options that the request's scheme ignores, each with the scheme and the reason.
-    private func unused(for request: Request) -> [(name: String, reason: String)] {
-        let scheme = request.scheme
-        return
-            (scheme.identityScheme != nil
-            ? [] : Self.identities.map { ($0, "\(scheme.name), which has no identities") })
-            + (scheme.input != nil ? [] : [("data", "\(scheme.name), which takes no data")])
+    /// An option that a scheme does not have.
+    struct Misfit {
+        /// Long name of the option.
+        let name: String
+        /// For a note on a setting of a config file; `nil` to ignore it silently there.
+        let reason: String?
+        let refusal: FetchError
     }
 
-    /// Options that the request's scheme cannot satisfy, each with the scheme and the reason.
-    func unfit(for request: Request) -> [(name: String, reason: String)] {
-        // A key that must be known or certified must never be ignored.
+    func cannotCarryData(_ scheme: Scheme) -> FetchError {
+        usageError("\(scheme.name) requests cannot carry --data")
+    }
+
+    /// The one judgement of the options that fit a request.
+    func misfits(for request: Request, _ registry: Registry) -> [Misfit] {
+        var misfits: [Misfit] = []
+        let scheme = request.scheme
+        func add(_ names: [String], _ reason: String?, _ refusal: (String) -> FetchError) {
+            for name in names where given.contains(name) || origins[name] != nil {
+                misfits.append(Misfit(name: name, reason: reason, refusal: refusal(name)))
+            }
+        }
+        func unusable(_ reason: String, hint: String? = nil) -> (String) -> FetchError {
+            { usageError("--\($0) cannot be used with \(scheme.name), \(reason)", hint: hint) }
+        }
+        if fetch.resume != .fromStart && !scheme.canResume {
+            let reason = "which cannot resume"
+            add(["continue", "continue-at"], reason, unusable(reason))
+        }
         let policy = connection.trust.flatMap(TrustStore.Policy.init)
-        let demands =
-            (policy?.isDemanding ?? false ? ["trust"] : [])
-            + (connection.pin == nil ? [] : ["pin"])
-        let resumes = fetch.resume == .fromStart ? [] : Self.resumes
-        // Fast path for most runs.
-        if demands.isEmpty && resumes.isEmpty { return [] }
-        let (scheme, hasTLS) = (request.scheme, (try? request.endpoint.security) == .tls)
-        let unfit =
-            (scheme.canResume ? [] : resumes.map { ($0, "\(scheme.name), which cannot resume") })
-            + (hasTLS ? [] : demands.map { ($0, "\(scheme.name), which has no TLS") })
-        return unfit.filter { name, _ in given.contains(name) || origins[name] != nil }
+        let isDemanding = policy?.isDemanding ?? false
+        if isDemanding || connection.pin != nil, (try? request.endpoint.security) != .tls {
+            // A key that must be known or certified must never be ignored.
+            let reason = "which has no TLS"
+            let hint = scheme.secureForm.map { "\($0):// is the same over TLS" }
+            add(
+                (isDemanding ? ["trust"] : []) + (connection.pin == nil ? [] : ["pin"]), reason,
+                unusable(reason, hint: hint))
+        }
+        if connection.identityName ?? connection.certificateFile != nil,
+            scheme.identityScheme == nil
+        {
+            add(["identity", "cert", "key"], "which has no identities") { _ in
+                usageError(
+                    "no identity can be shown over \(scheme.name)",
+                    hint: Identities.hint(registry))
+            }
+        }
+        // Where it is given, the scheme may still take it as an upload.
+        if fetch.input != nil && scheme.input == nil && !given.contains("data") {
+            add(["data"], "which takes no data") { _ in cannotCarryData(scheme) }
+        }
+        func foreign(_ name: String) -> FetchError {
+            usageError("\(scheme.name) requests do not take --\(name)")
+        }
+        if !fetch.options.isEmpty {
+            let known = (registry[scheme.name]?.handler.options ?? []).filter {
+                $0.schemes?.contains(scheme.name) ?? true
+            }
+            add(Array(fetch.options.keys.subtracting(known.map(\.key))), nil, foreign)
+        }
+        if !scheme.dialsForItself && connection.http.isSpecial {
+            add(Option.engine.map(\.long), nil, foreign)
+        }
+        return misfits
     }
 }
 

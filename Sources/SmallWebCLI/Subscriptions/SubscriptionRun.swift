@@ -81,7 +81,7 @@ struct Visit {
         case failed
     }
 
-    let order: Order
+    let asked: RequestLine
     /// The requested URL in normal form, the key of the page in the state; `nil` for an invalid
     /// URL.
     let key: String?
@@ -100,13 +100,13 @@ extension SubscriptionState {
     ///
     /// - Throws: `usage` without a home directory, `not-built-in` without libcrypto.
     static func path(
-        _ kind: Kind, _ settings: FeedSettings, _ orders: [Order]
+        _ kind: Kind, _ settings: FeedSettings, _ requests: [RequestLine]
     ) throws(FetchError) -> String {
         if let path = settings.stateFile { return path }
         var name = settings.stateName
         if name == nil {
             let digest = try Digest(.sha256)
-            for url in Set(orders.compactMap(\.url)).sorted() {
+            for url in Set(requests.compactMap(\.url)).sorted() {
                 digest.update(Array("\(url)\n".utf8)[...])
             }
             name = String(digest.finish().hex.prefix(16))
@@ -124,35 +124,35 @@ extension SubscriptionState {
 
 final class SubscriptionSource: Source {
     private let run: SubscriptionRun
-    private var orders: ArraySlice<Order>
+    private var requests: ArraySlice<RequestLine>
 
-    init(_ orders: [Order], _ run: SubscriptionRun) {
-        (self.orders, self.run) = (orders[...], run)
+    init(_ requests: [RequestLine], _ run: SubscriptionRun) {
+        (self.requests, self.run) = (requests[...], run)
     }
 
     func take(isLast: Bool) -> Taken {
-        orders.popFirst().map { .job(job($0)) } ?? .end(nil)
+        requests.popFirst().map { .job(job($0)) } ?? .end(nil)
     }
 
-    private func job(_ order: Order) -> Job {
-        let output = SubscriptionOutput(order, run)
+    private func job(_ asked: RequestLine) -> Job {
+        let output = SubscriptionOutput(asked, run)
         return Job(
-            n: order.subject.n, place: output.plan.place, problem: output.plan.problem,
-            isUnreadList: order.isUnreadList, output.plan.fetcher, output)
+            n: asked.subject.n, place: output.plan.place, problem: output.plan.problem,
+            isUnreadList: asked.isUnreadList, output.plan.fetcher, output)
     }
 
     func rest() -> [Job] {
-        defer { orders = [] }
-        return orders.map { order in
-            order.problem = .cancelled
-            return job(order)
+        defer { requests = [] }
+        return requests.map { asked in
+            asked.problem = .cancelled
+            return job(asked)
         }
     }
 }
 
 final class SubscriptionOutput: Output {
     private let run: SubscriptionRun
-    private let order: Order
+    private let asked: RequestLine
     private let key: String?
     private(set) var plan: RequestPlan
     private var log: FetchLog?
@@ -164,14 +164,14 @@ final class SubscriptionOutput: Output {
     private var isHeld = false
     private var visit: Visit?
 
-    init(_ order: Order, _ run: SubscriptionRun) {
-        (self.order, self.run) = (order, run)
-        plan = RequestPlan(order, run.context)
+    init(_ asked: RequestLine, _ run: SubscriptionRun) {
+        (self.asked, self.run) = (asked, run)
+        plan = RequestPlan(asked, run.context)
         key = plan.request?.uri.withoutFragment.withoutPassword.description
         guard let page = key.flatMap({ run.state[$0] }), let moved = page.moved,
             Self.mayFollow(plan, to: moved)
         else { return }
-        plan = RequestPlan(Order(operand: moved), run.context)
+        plan = RequestPlan(RequestLine(operand: moved), run.context)
     }
 
     /// True if a request may go directly to the target of an earlier permanent redirect: data meant
@@ -182,10 +182,10 @@ final class SubscriptionOutput: Output {
             !plan.settings.fetch.redirects.refusesPrivate
         else { return false }
         if target.scheme == uri.scheme && target.host == uri.host && target.port == uri.port {
-            return plan.order.changes.isEmpty
+            return !plan.asked.hasSettings
         }
         let (fetch, connection) = (plan.settings.fetch, plan.settings.connection)
-        return plan.order.changes.isEmpty && fetch.options.isEmpty && fetch.input == nil
+        return !plan.asked.hasSettings && fetch.options.isEmpty && fetch.input == nil
             && !fetch.usesNetrc
             && connection.identityName == nil && connection.certificateFile == nil
             && connection.pin == nil && uri.userinfo == nil
@@ -195,7 +195,7 @@ final class SubscriptionOutput: Output {
         (log, reader, trace, early, visit) = (nil, nil, nil, nil, nil)
         isHeld = false
         // The state identifies pages by URL alone, and every round would send the data again.
-        guard order.upload == nil, plan.settings.fetch.input == nil else {
+        guard asked.upload == nil, plan.settings.fetch.input == nil else {
             throw usageError("\(run.kind.rawValue) sends nothing: no \"data\" and no \"put\"")
         }
         var request = try plan.makeRequest()
@@ -204,7 +204,7 @@ final class SubscriptionOutput: Output {
             early = (.gone(isFirst: false), .ok)
         } else if let hold = hold(plan.place) {
             isHeld = true
-            FetchReport(messages: run.messages, url: order.url, log: nil).failure(hold)
+            FetchReport(messages: run.messages, url: asked.url, log: nil).failure(hold)
             early = (.failed, hold.outcome)
         }
         if let (_, outcome) = early {
@@ -222,7 +222,7 @@ final class SubscriptionOutput: Output {
         self.log = log
         if run.settings.messages.showsTrace {
             trace = Trace(
-                url: order.url ?? "", messages: run.messages,
+                url: asked.url ?? "", messages: run.messages,
                 isVerbose: run.settings.messages.isVerbose, hidesInput: false)
         }
         registry = job.fetcher.registry
@@ -288,14 +288,14 @@ final class SubscriptionOutput: Output {
                 }
             case .ended(let ending):
                 if ending.head?.isGone ?? false { came = .gone(isFirst: true) }
-                FetchReport(messages: run.messages, url: order.url, log: log).refusal(ending)
+                FetchReport(messages: run.messages, url: asked.url, log: log).refusal(ending)
             case .failed(let error):
-                FetchReport(messages: run.messages, url: order.url, log: log).failure(error)
+                FetchReport(messages: run.messages, url: asked.url, log: log).failure(error)
                 outcome = error.outcome
             }
         }
         visit = Visit(
-            order: order, key: key, result: came, outcome: outcome, log: log, isHeld: isHeld)
+            asked: asked, key: key, result: came, outcome: outcome, log: log, isHeld: isHeld)
         return outcome
     }
 

@@ -53,7 +53,7 @@ struct SubscriptionState: Equatable {
 
     let kind: Kind
     private(set) var comments: [String] = []
-    private var order: [String] = []
+    private var asked: [String] = []
     private var pages: [String: Page] = [:]
     /// Back-off by `host:port`.
     private(set) var hosts: [String: Host] = [:]
@@ -132,7 +132,7 @@ struct SubscriptionState: Equatable {
         for (name, host) in hosts.sorted(by: { $0.key < $1.key }) {
             add("host", name, "next=\(host.next) failures=\(host.failures)")
         }
-        for url in order {
+        for url in asked {
             if let page = pages[url] { add("page", url, page.pairs.joined(separator: " ")) }
         }
         for (url, link) in linksByLastSight { add("link", url, "first=\(link.first)") }
@@ -145,7 +145,7 @@ struct SubscriptionState: Equatable {
     subscript(url: String) -> Page? {
         get { pages[url] }
         set {
-            if pages[url] == nil && newValue != nil { order.append(url) }
+            if pages[url] == nil && newValue != nil { asked.append(url) }
             pages[url] = newValue
         }
     }

@@ -179,7 +179,7 @@ final class WatchRun: SubscriptionRun {
             return try StandardStream.output.write(
                 record(news, visit)[...], isWhole: true, patience)
         }
-        let url = visit.order.url.map(URI.display) ?? ""
+        let url = visit.asked.url.map(URI.display) ?? ""
         let isShown = Environment.isTerminal(1)
         var lines: [UInt8] = []
         lines.append(isShown ? Help.padded(news.change.rawValue, 10) : news.change.rawValue + "\t")
@@ -192,8 +192,8 @@ final class WatchRun: SubscriptionRun {
 
     private func record(_ news: News, _ visit: Visit) -> [UInt8] {
         JSONWriter.line { writer in
-            writer.begin("watch", visit.order.subject)
-            writer.member("url", (visit.key ?? visit.order.url).map(URI.display))
+            writer.begin("watch", visit.asked.subject)
+            writer.member("url", (visit.key ?? visit.asked.url).map(URI.display))
             writer.member("change", news.change.rawValue)
             writer.member("size", news.size)
             writer.member("sha256", news.sha256)
@@ -226,7 +226,7 @@ final class WatchRun: SubscriptionRun {
         let error = FetchError(
             .write, .output, "the command of --exec \(problem)",
             hint: "the next run reports the page again")
-        messages.error(visit.order.url, error)
+        messages.error(visit.asked.url, error)
         self.problem = error
         return false
     }

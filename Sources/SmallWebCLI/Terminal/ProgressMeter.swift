@@ -9,7 +9,7 @@ internal import SmallWebTransport
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
 final class ProgressMeter: EventOutput, @unchecked Sendable {
     private let messages: Messages
-    private let order: Order
+    private let asked: RequestLine
     /// False if the body goes to the terminal.
     private let drawsTransfer: Bool
     private let run: RunMeter?
@@ -25,10 +25,10 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
     /// - Parameters:
     ///   - offset: Offset of the body in its file.
     ///   - run: The meter of all URLs, which then draws instead.
-    init(order: Order, messages: Messages, drawsTransfer: Bool, offset: Int, run: RunMeter?) {
+    init(asked: RequestLine, messages: Messages, drawsTransfer: Bool, offset: Int, run: RunMeter?) {
         self.offset = offset
         self.run = run
-        self.order = order
+        self.asked = asked
         self.messages = messages
         self.drawsTransfer = drawsTransfer
     }
@@ -95,9 +95,9 @@ final class ProgressMeter: EventOutput, @unchecked Sendable {
 
     private var record: [UInt8] {
         JSONWriter.line { writer in
-            writer.begin("progress", order.subject)
+            writer.begin("progress", asked.subject)
             // Standard error ends up in logs, so mask secrets.
-            writer.member("url", order.url.map(URI.display))
+            writer.member("url", asked.url.map(URI.display))
             writer.member("direction", transfer.isUpload ? "upload" : "download")
             writer.member("received", transfer.bytes)
             writer.member("total", transfer.total)

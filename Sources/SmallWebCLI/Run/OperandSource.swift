@@ -5,9 +5,9 @@ internal import SmallWebRecords
 /// The requests of a run: its operands in order, with lists among them read lazily.
 //
 // @unchecked: lives on the event loop of the run alone.
-final class OrderSource: @unchecked Sendable {
+final class OperandSource: @unchecked Sendable {
     enum Taken {
-        case order(Order)
+        case request(RequestLine)
         /// Cancels the orders with this key.
         case cancel(String)
         /// A request that belongs to another worker.
@@ -38,46 +38,46 @@ final class OrderSource: @unchecked Sendable {
                     // Avoid parsing lines of other workers.
                     if let own, bytes.first != UInt8(ascii: "{") {
                         guard own.has(bytes) else { return skip() }
-                        return .order(numbered(Order(line: bytes, number: number)))
+                        return .request(numbered(RequestLine(bytes, line: number)))
                     }
-                    let order = Order(line: bytes, number: number)
-                    if let key = order.cancels { return .cancel(key) }
-                    return owned(order)
+                    let asked = RequestLine(bytes, line: number)
+                    if let key = asked.cancels { return .cancel(key) }
+                    return owned(asked)
                 case .tooLong(let number):
-                    return owned(Order(problem: ListReader.tooLong(number), line: number))
+                    return owned(RequestLine(problem: ListReader.tooLong(number), line: number))
                 case .nothing: return .nothing(list.descriptor)
-                case .failed(let error): return .order(refused(error))
+                case .failed(let error): return .request(refused(error))
                 case .end: self.list = nil
                 }
             }
             guard let operand = operands.popFirst() else { return .end }
-            guard Self.isList(operand) else { return owned(Order(operand: operand)) }
+            guard Self.isList(operand) else { return owned(RequestLine(operand: operand)) }
             do throws(FetchError) {
                 list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
             } catch {
-                return .order(refused(error))
+                return .request(refused(error))
             }
         }
     }
 
     /// The remaining operands, for a run that ends early. Lists are not read.
-    func rest() -> [Order] {
+    func rest() -> [RequestLine] {
         list = nil
         defer { operands = [] }
         return operands.filter { !Self.isList($0) }.compactMap { operand in
-            guard case .order(let order) = owned(Order(operand: operand)) else { return nil }
-            return order
+            guard case .request(let asked) = owned(RequestLine(operand: operand)) else { return nil }
+            return asked
         }
     }
 
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
 
-    private func owned(_ order: Order) -> Taken {
+    private func owned(_ asked: RequestLine) -> Taken {
         if let own {
-            let url = order.subject.rawURL ?? order.url.map { Array($0.utf8) }
+            let url = asked.subject.rawURL ?? asked.url.map { Array($0.utf8) }
             guard own.has(url?[...]) else { return skip() }
         }
-        return .order(numbered(order))
+        return .request(numbered(asked))
     }
 
     private func skip() -> Taken {
@@ -85,16 +85,16 @@ final class OrderSource: @unchecked Sendable {
         return .foreign
     }
 
-    private func numbered(_ order: Order) -> Order {
-        order.subject.n = taken
+    private func numbered(_ asked: RequestLine) -> RequestLine {
+        asked.subject.n = taken
         taken += 1
-        return order
+        return asked
     }
 
-    private func refused(_ error: FetchError) -> Order {
+    private func refused(_ error: FetchError) -> RequestLine {
         list = nil
-        let order = Order(problem: error)
-        order.isUnreadList = true
-        return numbered(order)
+        let asked = RequestLine(problem: error)
+        asked.isUnreadList = true
+        return numbered(asked)
     }
 }
