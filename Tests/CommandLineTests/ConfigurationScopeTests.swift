@@ -62,7 +62,7 @@ struct ConfigurationScopeTests {
         ("events", "true", "get --json --fields body http://127.0.0.1:HTTP/moved"),
         ("no-clobber", "true", "get -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
         ("skip-existing", "true", "get -v -o file gopher://127.0.0.1:GOPHER/0/about.txt"),
-        ("continue", "true", "get http://127.0.0.1:HTTP/about"),
+        ("continue", "true", "get -o file http://127.0.0.1:HTTP/about"),
         ("data", "words", "get gopher://127.0.0.1:GOPHER/7/search"),
         ("location", "false", "get http://127.0.0.1:HTTP/moved"),
         ("max-redirs", "0", "get http://127.0.0.1:HTTP/moved"),

@@ -205,6 +205,8 @@ struct Configuration: Sendable {
         var settings = Settings()
         settings.connection = known
         try settings.apply(entry.setting)
+        // The caller adds the line to errors.
+        settings.origins = [:]
         try settings.checkSchemes()
         if scope == .all { known = settings.connection }
         entries.append(entry)
