@@ -69,7 +69,8 @@ struct GitHabitTests {
             FakeHTTP.Reply("", [], status: 302, location: "/users/sign_in")
         }
         #expect(played.outcome == .permanentFailure)
-        #expect(played.head?.meta?.contains("/users/sign_in") ?? false)
+        #expect(played.head?.meta == "Found")
+        #expect(played.head?.explanation?.contains("/users/sign_in") ?? false)
     }
 
     // MARK: Histories

@@ -66,7 +66,7 @@ internal import Testing
         ("echo://example.test/none", Outcome.usage, "no fixture"),
         ("gemini://example.test/q", .usage, "no fixture"),
         ("gopher://example.test/0/t", .timeout, "server"),
-        ("https://example.test/", .notBuiltIn, "HTTPClient"),
+        ("https://example.test/", .notBuiltIn, "no HTTP"),
     ])
     func whatNoFixtureAnswersIsAnError(
         _ url: String, _ outcome: Outcome, _ words: String

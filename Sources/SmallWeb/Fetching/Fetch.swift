@@ -262,7 +262,7 @@ struct Fetch {
                     .note(
                         Note(
                             "items-dropped",
-                            "the menu has more than \(MenuItems.heldMax) lines: others are no items")))
+                            "the menu has more than \(MenuItems.heldMax) lines: the rest is dropped")))
             }
         } catch {
             hop.close()

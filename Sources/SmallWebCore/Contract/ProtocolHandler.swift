@@ -86,38 +86,3 @@ extension Request {
         public init(_ options: Request.Options) { self.options = options }
     }
 }
-
-/// Hands out connected streams: resolved, encrypted and trusted by the host side.
-public protocol Dialer {
-    /// Connects. Nothing of the request has been sent when this returns.
-    ///
-    /// - Throws: `resolve`, `connect`, `tls`, `untrusted`, `trust-changed`, `timeout`.
-    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream
-
-    /// The HTTP engine, which connects for itself.
-    ///
-    /// - Parameter endpoint: The server of all its requests.
-    /// - Throws: `not-built-in` when libcurl is not installed, or where there is no network; errors
-    ///   of ``dial(_:)`` about a proxy.
-    func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
-}
-
-extension Dialer {
-    /// Throws `not-built-in`.
-    public func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
-        throw FetchError(.notBuiltIn, .input, "there is no HTTP here")
-    }
-
-    /// - Throws: `not-built-in` where no program can be run.
-    package func runner() throws(FetchError) -> any ProgramRunner {
-        guard let host = self as? any ProgramHost else {
-            throw FetchError(.notBuiltIn, .input, "no program can be run here")
-        }
-        return try host.programRunner()
-    }
-}
-
-/// A dialer that runs programs, too. Not a requirement of ``Dialer``: that is public, programs are not.
-package protocol ProgramHost: Dialer {
-    func programRunner() throws(FetchError) -> any ProgramRunner
-}
