@@ -190,7 +190,7 @@ package struct RecordHeader: Sendable, Hashable {
             if byte > ASCII.space && byte < 0x7F && byte != UInt8(ascii: "\\") {
                 bytes.append(byte)
             } else {
-                bytes.append("%" + [byte].hex.uppercased())
+                PercentEncoding.appendEscape(of: byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -158,14 +158,4 @@ extension [UInt8] {
         var text = text
         text.withUTF8 { self += $0 }
     }
-
-    package var hex: String {
-        String(unsafeUninitializedCapacity: count * 2) { buffer in
-            for (index, byte) in enumerated() {
-                buffer[2 * index] = ASCII.hexDigit(byte >> 4)
-                buffer[2 * index + 1] = ASCII.hexDigit(byte & 15)
-            }
-            return count * 2
-        }
-    }
 }
