@@ -61,59 +61,38 @@ struct GitDate: Hashable, Sendable {
         seconds + offset < 0 ? GitDate(seconds: seconds, zone: 0) : self
     }
 
-    private var parts: UTCDate.Parts { UTCDate.parts(shown.seconds + shown.offset) }
+    /// The time that the clock shows.
+    private var time: UTCDate { UTCDate(shown.seconds + shown.offset) }
 
     /// `+0100`.
     var zoneText: String {
         let date = shown
-        return (date.zone < 0 ? "-" : "+") + Self.padded(abs(date.zone), 4)
+        return (date.zone < 0 ? "-" : "+") + "\(abs(date.zone))".padded(to: 4)
     }
 
     /// `2024-01-02T03:04:05+01:00`.
     var iso8601: String {
         let text = zoneText
-        return "\(day)T\(clock)\(text.dropLast(2)):\(text.suffix(2))"
+        return "\(time)\(text.dropLast(2)):\(text.suffix(2))"
     }
 
     /// `2024-01-02 03:04:05 +0100`.
-    var iso: String { "\(day) \(clock) \(zoneText)" }
+    var iso: String { "\(time.day) \(time.clock) \(zoneText)" }
 
     /// `2024-01-02`.
-    var day: String {
-        let parts = parts
-        return Self.padded(parts.year, 4) + "-" + Self.padded(parts.month, 2) + "-"
-            + Self.padded(parts.day, 2)
-    }
+    var day: String { "\(time.day)" }
 
     /// `Tue Jan 2 03:04:05 2024 +0100`.
     var text: String {
-        let parts = parts
-        return "\(Self.days[parts.weekday]) \(Self.months[parts.month - 1]) \(parts.day) \(clock) "
-            + "\(parts.year) \(zoneText)"
+        let (day, clock) = (time.day, time.clock)
+        return "\(day.weekdayName) \(day.monthName) \(day.day) \(clock) \(day.year) \(zoneText)"
     }
 
     /// `Tue, 2 Jan 2024 03:04:05 +0100` (RFC 2822).
     var mail: String {
-        let parts = parts
-        return "\(Self.days[parts.weekday]), \(parts.day) \(Self.months[parts.month - 1]) "
-            + "\(parts.year) \(clock) \(zoneText)"
+        let (day, clock) = (time.day, time.clock)
+        return "\(day.weekdayName), \(day.day) \(day.monthName) \(day.year) \(clock) \(zoneText)"
     }
-
-    private var clock: String {
-        let parts = parts
-        return [parts.hour, parts.minute, parts.second].map { Self.padded($0, 2) }
-            .joined(separator: ":")
-    }
-
-    private static func padded(_ number: Int, _ digits: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
-    }
-
-    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }
 
 /// The content of a commit (gitformat-commit): lines with names, an empty one, the message. Pure.

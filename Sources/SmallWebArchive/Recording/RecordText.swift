@@ -75,8 +75,8 @@ struct RecordDate: Sendable, Hashable {
     }
 
     func append(to bytes: inout [UInt8]) {
-        bytes.append(UTCDate.second(seconds))
-        bytes[bytes.count - 1] = ASCII.dot
+        UTCDate(seconds).append(to: &bytes)
+        bytes.append(ASCII.dot)
         bytes.append(digits: microseconds, atLeast: 6)
         bytes.append(UInt8(ascii: "Z"))
     }
