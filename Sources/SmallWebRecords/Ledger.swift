@@ -10,28 +10,14 @@ package final class Ledger {
     private let path: String
     private var file: Int32
     /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
-    private var outcomes: [Key: Outcome] = [:]
-
-    package struct Key: Hashable {
-        let first: Int
-        let second: Int
-
-        package init(_ url: String) {
-            var (first, second) = (Hasher(), Hasher())
-            first.combine(0)
-            second.combine(1)
-            first.combine(url)
-            second.combine(url)
-            (self.first, self.second) = (first.finalize(), second.finalize())
-        }
-    }
+    private var outcomes: [TwoHashKey: Outcome] = [:]
 
     /// Longest record: the largest body, every byte of it escaped.
     package static let lineBytesMax = 1 << 30
 
     /// What a line says of a URL.
     package struct Result {
-        package let key: Key
+        package let key: TwoHashKey
         package let outcome: Outcome
         /// Unix seconds; `nil` when the record does not say.
         package let start: Double?
@@ -43,7 +29,7 @@ package final class Ledger {
                 let outcome = members.outcome.flatMap(Outcome.init(rawValue:))
             else { return nil }
             // Before passwords were masked, they were written.
-            key = Key(URI.display(url))
+            key = TwoHashKey(URI.display(url))
             self.outcome = outcome
             start = members.start.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
         }
@@ -128,7 +114,7 @@ package final class Ledger {
     ///
     /// - Parameter request: What became of the URL, if that makes sense.
     package func outcome(_ request: Request?, _ url: String) -> Outcome? {
-        outcomes[Key(request?.uri.display ?? URI.display(url))]
+        outcomes[TwoHashKey(request?.uri.display ?? URI.display(url))]
     }
 
     /// Adds a record, with one call.

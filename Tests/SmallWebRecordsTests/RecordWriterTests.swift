@@ -177,7 +177,7 @@ import Testing
 
     /// What the skimmer leaves to the parser means the same.
     @Test func aLedgerReadsRecordsHoweverTheyAreWritten() throws {
-        func key(_ url: String, _ more: String = "") -> Ledger.Key? {
+        func key(_ url: String, _ more: String = "") -> TwoHashKey? {
             let line = #"{"type":"error","url":"\#(url)","outcome":"timeout"\#(more)}"#
             return Ledger.Result(Array(line.utf8)[...])?.key
         }
