@@ -46,6 +46,7 @@ Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaT
 Sources/SmallWebCore/HTTP/HTTPClient.swift Sources/SmallWebCore/HTTP/HTTPDate.swift
 Sources/SmallWebCore/Stream/LineFramer.swift
 Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/Calendar.swift
+Sources/SmallWebCore/Text/HeaderText.swift
 Sources/SmallWebCore/Text/JSONSkimmer.swift
 Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift

@@ -95,7 +95,7 @@ package struct ArchiveCheck {
             guard payload != nil else { continue }
             if var begun = head {
                 begun += piece
-                guard let end = RecordedRequest.headEnd(begun) else {
+                guard let end = HeaderText.end(of: begun[...]) else {
                     head = begun.count <= Self.headBytesMax ? begun : nil
                     if head == nil { return "the message has no end of its header" }
                     continue

@@ -183,10 +183,8 @@ package struct SecretMask: Sendable {
         var index = text.startIndex
         for byte in pattern.bytes {
             while index > text.startIndex, index < text.endIndex,
-                text[index] == ASCII.carriageReturn || text[index] == ASCII.lineFeed
-            {
-                index += 1
-            }
+                ASCII.isLineEnd(text[index])
+            { index += 1 }
             guard index < text.endIndex else { return .partial }
             guard text[index] == byte else { return .none }
             index += 1

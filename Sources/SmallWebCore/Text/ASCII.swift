@@ -29,6 +29,10 @@ extension Inlined {
             isBlank(byte) || byte == carriageReturn
         }
 
+        @inlinable package static func isLineEnd(_ byte: UInt8) -> Bool {
+            byte == lineFeed || byte == carriageReturn
+        }
+
         @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
             (byte | 0x20) &- 0x61 < 26
         }
@@ -36,6 +40,14 @@ extension Inlined {
         /// Bytes that are not letters stay unchanged.
         @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
             byte &- 0x41 < 26 ? byte | 0x20 : byte
+        }
+
+        /// Compares a name in any case with one in lower case.
+        @inlinable package static func isName(
+            _ name: some Collection<UInt8>, _ lower: String
+        ) -> Bool {
+            name.count == lower.utf8.count
+                && name.elementsEqual(lower.utf8) { lowercased($0) == $1 }
         }
 
         /// Accepts digits of either case; `nil` for other bytes.
