@@ -14,13 +14,10 @@ struct Ident: Hashable, Sendable {
             let close = line[open...].firstIndex(of: UInt8(ascii: ">")),
             let last = line.lastIndex(of: UInt8(ascii: ">"))
         else { return nil }
-        let before = line[..<open]
-        name = before[..<(before.lastIndex { !Self.isSpace($0) }.map { $0 + 1 } ?? line.startIndex)]
+        name = line[..<open].dropLast(while: ASCII.isWhiteSpace)
         mail = line[(open + 1)..<close]
-        date = GitDate(line[(last + 1)...].drop(while: Self.isSpace))
+        date = GitDate(line[(last + 1)...].drop(while: ASCII.isWhiteSpace))
     }
-
-    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
 }
 
 /// A moment, and the zone of the clock that it was read from.
@@ -33,7 +30,7 @@ struct GitDate: Hashable, Sendable {
     /// - Parameter text: `SECONDS ZONE`.
     init?(_ text: ArraySlice<UInt8>) {
         let digits = text.prefix(while: ASCII.isDigit)
-        var rest = text[digits.endIndex...].drop(while: Ident.isSpace)
+        var rest = text[digits.endIndex...].drop(while: ASCII.isWhiteSpace)
         guard !digits.isEmpty, let sign = rest.popFirst(), "+-".utf8.contains(sign) else {
             return nil
         }
@@ -165,7 +162,7 @@ struct Commit: Sendable {
     /// When it was made, in Unix seconds: what Git orders commits by. 0 when that cannot be read.
     var date: Int {
         guard let close = committer.firstIndex(of: UInt8(ascii: ">")) else { return 0 }
-        let digits = committer[(close + 1)...].drop(while: Ident.isSpace)
+        let digits = committer[(close + 1)...].drop(while: ASCII.isWhiteSpace)
             .prefix(while: ASCII.isDigit)
         return ASCII.decimal(digits, max: .max / 16) ?? 0
     }
@@ -195,7 +192,7 @@ struct Commit: Sendable {
         var rest = text
         while !rest.isEmpty {
             let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
-            guard rest[..<end].allSatisfy(Ident.isSpace) else { break }
+            guard rest[..<end].allSatisfy(ASCII.isWhiteSpace) else { break }
             rest = rest[end...]
         }
         return rest
@@ -210,7 +207,7 @@ struct Commit: Sendable {
             let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
             let line = rest[..<end]
             rest = rest[end...]
-            guard let last = line.lastIndex(where: { !Ident.isSpace($0) }) else { break }
+            guard let last = line.lastIndex(where: { !ASCII.isWhiteSpace($0) }) else { break }
             if !isFirst { subject.append(ASCII.space) }
             subject += line[...last]
             isFirst = false

@@ -37,10 +37,3 @@ package enum HeaderText {
         ASCII.isName(line.prefix { $0 != ASCII.colon }, lower)
     }
 }
-
-extension ArraySlice<UInt8> {
-    /// The line without the carriage returns and line feeds at its end.
-    package var withoutLineEnd: ArraySlice<UInt8> {
-        self[..<(lastIndex { !ASCII.isLineEnd($0) }.map { $0 + 1 } ?? startIndex)]
-    }
-}
