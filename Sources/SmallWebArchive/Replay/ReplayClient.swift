@@ -224,7 +224,7 @@ struct RecordedRequest {
             return false
         }
         let sent = options.body ?? []
-        guard body.elementsEqual(sent) || body.elementsEqual(Redaction.mask) && !sent.isEmpty
+        guard body.elementsEqual(sent) || body.elementsEqual(SecretMask.mark) && !sent.isEmpty
         else { return false }
         let fields = HTTPReply(head[...]).fields
         for field in options.fields where !field.value.isEmpty {

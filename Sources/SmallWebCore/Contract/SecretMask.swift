@@ -19,6 +19,8 @@ package struct SecretMask: Sendable {
     /// True if the Base64 digits that come next belong to a secret.
     private var isInBase64 = false
 
+    package static let mark = Array("***".utf8)
+
     package var isEmpty: Bool { patterns.isEmpty }
     package var heldCount: Int { held.count }
     /// True once a secret was found in the stream.
@@ -129,7 +131,7 @@ package struct SecretMask: Sendable {
     package mutating func finish() -> [UInt8] {
         guard !held.isEmpty else { return [] }
         held = []
-        return Array("***".utf8)
+        return Self.mark
     }
 
     // MARK: Matching
