@@ -14,13 +14,10 @@ struct Ident: Hashable, Sendable {
             let close = line[open...].firstIndex(of: UInt8(ascii: ">")),
             let last = line.lastIndex(of: UInt8(ascii: ">"))
         else { return nil }
-        let before = line[..<open]
-        name = before[..<(before.lastIndex { !Self.isSpace($0) }.map { $0 + 1 } ?? line.startIndex)]
+        name = line[..<open].dropLast(while: ASCII.isWhiteSpace)
         mail = line[(open + 1)..<close]
-        date = GitDate(line[(last + 1)...].drop(while: Self.isSpace))
+        date = GitDate(line[(last + 1)...].drop(while: ASCII.isWhiteSpace))
     }
-
-    static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
 }
 
 /// A moment, and the time zone of the clock that it was read from.
@@ -33,7 +30,7 @@ struct GitDate: Hashable, Sendable {
     /// - Parameter text: `SECONDS ZONE`.
     init?(_ text: ArraySlice<UInt8>) {
         let digits = text.prefix(while: ASCII.isDigit)
-        var rest = text[digits.endIndex...].drop(while: Ident.isSpace)
+        var rest = text[digits.endIndex...].drop(while: ASCII.isWhiteSpace)
         guard !digits.isEmpty, let sign = rest.popFirst(), "+-".utf8.contains(sign) else {
             return nil
         }
@@ -61,59 +58,38 @@ struct GitDate: Hashable, Sendable {
         seconds + offset < 0 ? GitDate(seconds: seconds, zone: 0) : self
     }
 
-    private var parts: UTCDate.Parts { UTCDate.parts(shown.seconds + shown.offset) }
+    /// The time that the clock shows.
+    private var time: UTCDate { UTCDate(shown.seconds + shown.offset) }
 
     /// For example `+0100`.
     var zoneText: String {
         let date = shown
-        return (date.zone < 0 ? "-" : "+") + Self.padded(abs(date.zone), 4)
+        return (date.zone < 0 ? "-" : "+") + "\(abs(date.zone))".padded(to: 4)
     }
 
     /// For example `2024-01-02T03:04:05+01:00`.
     var iso8601: String {
         let text = zoneText
-        return "\(day)T\(clock)\(text.dropLast(2)):\(text.suffix(2))"
+        return "\(time)\(text.dropLast(2)):\(text.suffix(2))"
     }
 
     /// For example `2024-01-02 03:04:05 +0100`.
-    var iso: String { "\(day) \(clock) \(zoneText)" }
+    var iso: String { "\(time.day) \(time.clock) \(zoneText)" }
 
     /// For example `2024-01-02`.
-    var day: String {
-        let parts = parts
-        return Self.padded(parts.year, 4) + "-" + Self.padded(parts.month, 2) + "-"
-            + Self.padded(parts.day, 2)
-    }
+    var day: String { "\(time.day)" }
 
     /// For example `Tue Jan 2 03:04:05 2024 +0100`.
     var text: String {
-        let parts = parts
-        return "\(Self.days[parts.weekday]) \(Self.months[parts.month - 1]) \(parts.day) \(clock) "
-            + "\(parts.year) \(zoneText)"
+        let (day, clock) = (time.day, time.clock)
+        return "\(day.weekdayName) \(day.monthName) \(day.day) \(clock) \(day.year) \(zoneText)"
     }
 
     /// For example `Tue, 2 Jan 2024 03:04:05 +0100` (RFC 2822).
     var mail: String {
-        let parts = parts
-        return "\(Self.days[parts.weekday]), \(parts.day) \(Self.months[parts.month - 1]) "
-            + "\(parts.year) \(clock) \(zoneText)"
+        let (day, clock) = (time.day, time.clock)
+        return "\(day.weekdayName), \(day.day) \(day.monthName) \(day.year) \(clock) \(zoneText)"
     }
-
-    private var clock: String {
-        let parts = parts
-        return [parts.hour, parts.minute, parts.second].map { Self.padded($0, 2) }
-            .joined(separator: ":")
-    }
-
-    private static func padded(_ number: Int, _ digits: Int) -> String {
-        let text = String(number)
-        return String(repeating: "0", count: max(0, digits - text.utf8.count)) + text
-    }
-
-    private static let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
 }
 
 /// The content of a commit (gitformat-commit): header lines, an empty line, the message. Pure.
@@ -186,7 +162,7 @@ struct Commit: Sendable {
     /// The committer's date in Unix seconds, by which Git orders commits; 0 if malformed.
     var date: Int {
         guard let close = committer.firstIndex(of: UInt8(ascii: ">")) else { return 0 }
-        let digits = committer[(close + 1)...].drop(while: Ident.isSpace)
+        let digits = committer[(close + 1)...].drop(while: ASCII.isWhiteSpace)
             .prefix(while: ASCII.isDigit)
         return ASCII.decimal(digits, max: .max / 16) ?? 0
     }
@@ -215,7 +191,7 @@ struct Commit: Sendable {
         var rest = text
         while !rest.isEmpty {
             let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
-            guard rest[..<end].allSatisfy(Ident.isSpace) else { break }
+            guard rest[..<end].allSatisfy(ASCII.isWhiteSpace) else { break }
             rest = rest[end...]
         }
         return rest
@@ -230,7 +206,7 @@ struct Commit: Sendable {
             let end = rest.firstIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? rest.endIndex
             let line = rest[..<end]
             rest = rest[end...]
-            guard let last = line.lastIndex(where: { !Ident.isSpace($0) }) else { break }
+            guard let last = line.lastIndex(where: { !ASCII.isWhiteSpace($0) }) else { break }
             if !isFirst { subject.append(ASCII.space) }
             subject += line[...last]
             isFirst = false

@@ -300,10 +300,8 @@ private final class FileDelivery {
 }
 
 extension TreeEntry {
-    private var paddedMode: String {
-        let digits = String(mode, radix: 8)
-        return String(repeating: "0", count: max(0, 6 - digits.count)) + digits
-    }
+    /// Six octal digits.
+    private var paddedMode: String { String(mode, radix: 8).padded(to: 6) }
 
     /// The record `entry`.
     ///

@@ -214,15 +214,14 @@ struct LogEntry {
             text += TextColumns.expanded(line)
             text.append(ASCII.lineFeed)
         }
-        while let last = text.last, Ident.isSpace(last) { text.removeLast() }
+        while let last = text.last, ASCII.isWhiteSpace(last) { text.removeLast() }
         return text + [ASCII.lineFeed]
     }
 
     /// Lines without trailing white space.
     private static func lines(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false).map { line in
-            line[..<(line.lastIndex { !Ident.isSpace($0) }.map { $0 + 1 } ?? line.startIndex)]
-        }
+        text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+            .map { $0.dropLast(while: ASCII.isWhiteSpace) }
     }
 
     /// The record `commit`, with the URL of the single commit.

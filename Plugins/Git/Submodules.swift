@@ -118,8 +118,8 @@ struct GitConfigurationReader {
         skipBlanks()
         guard rest.first == UInt8(ascii: "=") else {
             // A key alone is true.
-            let isAlone = rest.first.map { $0 == ASCII.lineFeed || $0 == ASCII.carriageReturn }
-            guard isAlone ?? true else { return nil }
+            let isAlone = rest.first.map(ASCII.isLineEnd) ?? true
+            guard isAlone else { return nil }
             return Setting(section: section, subsection: subsection, key: key, value: [])
         }
         rest.removeFirst()

@@ -96,7 +96,7 @@ struct Wildmatch: Sendable {
         var isFound = false
         while at < pattern.count, pattern[at] != UInt8(ascii: "]") || at == first {
             if let name = className(at) {
-                guard let isMember = Self.isMember(byte, of: name) else { return nil }
+                guard let isMember = ASCII.isMember(byte, of: name) else { return nil }
                 if isMember { isFound = true }
                 at = name.endIndex + 2
                 continue
@@ -126,26 +126,5 @@ struct Wildmatch: Sendable {
         guard pattern[at...].starts(with: "[:".utf8) else { return nil }
         let name = pattern[(at + 2)...].prefix { ASCII.isLetter($0) }
         return pattern[name.endIndex...].starts(with: ":]".utf8) ? name : nil
-    }
-
-    /// - Returns: `nil` for a class that does not exist.
-    private static func isMember(_ byte: UInt8, of name: ArraySlice<UInt8>) -> Bool? {
-        let isGraphic = 0x21..<0x7F ~= byte
-        let isAlphanumeric = ASCII.isLetter(byte) || ASCII.isDigit(byte)
-        return switch String(decoding: name, as: UTF8.self) {
-        case "alnum": isAlphanumeric
-        case "alpha": ASCII.isLetter(byte)
-        case "blank": byte == ASCII.space || byte == ASCII.tab
-        case "cntrl": byte < 0x20 || byte == 0x7F
-        case "digit": ASCII.isDigit(byte)
-        case "graph": isGraphic
-        case "lower": 0x61...0x7A ~= byte
-        case "print": isGraphic || byte == ASCII.space
-        case "punct": isGraphic && !isAlphanumeric
-        case "space": byte == ASCII.space || 0x09...0x0D ~= byte
-        case "upper": 0x41...0x5A ~= byte
-        case "xdigit": ASCII.hexValue(byte) != nil
-        default: nil
-        }
     }
 }

@@ -260,8 +260,8 @@ private struct ExpressionParser {
         case 0x31...0x39: throw problem("has a back-reference")
         case UInt8(ascii: "w"): return .set(ByteSet(where: ExtendedExpression.isWord))
         case UInt8(ascii: "W"): return .set(ByteSet(where: ExtendedExpression.isWord).inverted)
-        case UInt8(ascii: "s"): return .set(ByteSet(where: Self.isSpace))
-        case UInt8(ascii: "S"): return .set(ByteSet(where: Self.isSpace).inverted)
+        case UInt8(ascii: "s"): return .set(ByteSet(where: ASCII.isWhiteSpace))
+        case UInt8(ascii: "S"): return .set(ByteSet(where: ASCII.isWhiteSpace).inverted)
         case UInt8(ascii: "b"): return .place(.wordEdge)
         case UInt8(ascii: "B"): return .place(.noWordEdge)
         case UInt8(ascii: "<"): return .place(.wordStart)
@@ -354,10 +354,10 @@ private struct ExpressionParser {
         guard bytes[at...].starts(with: "[:".utf8) else { return nil }
         let name = bytes[(at + 2)...].prefix { $0 != ASCII.colon }
         guard bytes[name.endIndex...].starts(with: ":]".utf8),
-            let predicate = Self.classes[String(decoding: name, as: UTF8.self)]
+            ASCII.isMember(0, of: name) != nil
         else { throw problem("has an unknown class of characters") }
         at = name.endIndex + 2
-        return ByteSet(where: predicate)
+        return ByteSet { ASCII.isMember($0, of: name) ?? false }
     }
 
     /// Parses a byte of a set, also as `[.a.]` or `[=a=]`.
@@ -375,16 +375,4 @@ private struct ExpressionParser {
         at += 5
         return bytes[at - 3]
     }
-
-    private static func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || 0x09...0x0D ~= byte }
-
-    private static let classes: [String: @Sendable (UInt8) -> Bool] = [
-        "alnum": { ASCII.isLetter($0) || ASCII.isDigit($0) }, "alpha": { ASCII.isLetter($0) },
-        "blank": { $0 == 0x20 || $0 == 0x09 }, "cntrl": { $0 < 0x20 || $0 == 0x7F },
-        "digit": { ASCII.isDigit($0) }, "graph": { 0x21...0x7E ~= $0 },
-        "lower": { 0x61...0x7A ~= $0 }, "print": { 0x20...0x7E ~= $0 },
-        "punct": { 0x21...0x7E ~= $0 && !ASCII.isLetter($0) && !ASCII.isDigit($0) },
-        "space": { isSpace($0) }, "upper": { 0x41...0x5A ~= $0 },
-        "xdigit": { ASCII.hexValue($0) != nil },
-    ]
 }

@@ -118,9 +118,7 @@ package struct TarWriter {
             for (index, byte) in bytes.prefix(length).enumerated() { header[offset + index] = byte }
         }
         func put(octal number: Int, at offset: Int, digits: Int) {
-            let text = String(number, radix: 8)
-            let zeros = String(repeating: "0", count: max(0, digits - text.count))
-            put((zeros + text).utf8, at: offset, digits)
+            put(String(number, radix: 8).padded(to: digits).utf8, at: offset, digits)
         }
         put(fields.name, at: 0, 100)
         put(octal: fields.mode, at: 100, digits: 7)

@@ -9,28 +9,14 @@ package import SmallWeb
 package final class Ledger {
     private let path: String
     private var file: Int32
-    /// The last outcome of each URL, by its hash: a million URLs take 40 MB.
-    private var outcomes: [Key: Outcome] = [:]
-
-    package struct Key: Hashable {
-        let first: Int
-        let second: Int
-
-        package init(_ url: String) {
-            var (first, second) = (Hasher(), Hasher())
-            first.combine(0)
-            second.combine(1)
-            first.combine(url)
-            second.combine(url)
-            (self.first, self.second) = (first.finalize(), second.finalize())
-        }
-    }
+    /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
+    private var outcomes: [TwoHashKey: Outcome] = [:]
 
     /// Longest record: the largest body, every byte of it escaped.
     package static let lineBytesMax = 1 << 30
 
     package struct Result {
-        package let key: Key
+        package let key: TwoHashKey
         package let outcome: Outcome
         /// Unix seconds; `nil` when the record has none.
         package let start: Double?
@@ -41,8 +27,8 @@ package final class Ledger {
                 members.type == "response" || members.type == "error", let url = members.url,
                 let outcome = members.outcome.flatMap(Outcome.init(rawValue:))
             else { return nil }
-            // Early versions did not mask passwords.
-            key = Key(URI.display(url))
+            // Before passwords were masked, they were written.
+            key = TwoHashKey(URI.display(url))
             self.outcome = outcome
             start = members.start.flatMap(Double.init).flatMap { $0.isFinite ? $0 : nil }
         }
@@ -127,7 +113,7 @@ package final class Ledger {
     ///
     /// - Parameter request: The request made of the URL, if it is valid.
     package func outcome(_ request: Request?, _ url: String) -> Outcome? {
-        outcomes[Key(request?.uri.display ?? URI.display(url))]
+        outcomes[TwoHashKey(request?.uri.display ?? URI.display(url))]
     }
 
     /// Adds a record, with one call.

@@ -61,7 +61,7 @@ package struct EventRecords: EventOutput {
             try records.write("request") { writer in
                 writer.member("url", url: log.uri)
                 writer.member("method", method)
-                writer.member(named: "raw", bytes: hidesInput ? Array("***".utf8) : bytes)
+                writer.member(named: "raw", bytes: hidesInput ? SecretMask.mark : bytes)
                 let identity = log.connection?.tls?.shownIdentity
                 writer.member("identity", identity.map { "sha256:" + $0.hex })
             }

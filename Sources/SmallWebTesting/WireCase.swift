@@ -191,11 +191,10 @@ package struct WireCase: Sendable, CustomStringConvertible {
             case UInt8(ascii: "t"): bytes.append(0x09)
             case UInt8(ascii: "\\"): bytes.append(0x5C)
             case UInt8(ascii: "x"):
-                let digits = String(decoding: rest.prefix(2), as: UTF8.self)
-                guard digits.utf8.count == 2, let value = UInt8(digits, radix: 16) else {
+                guard let value = ASCII.bytes(hex: rest.prefix(2)), !value.isEmpty else {
                     throw Malformed(why: "\\x without two digits")
                 }
-                bytes.append(value)
+                bytes += value
                 rest = rest.dropFirst(2)
             default: throw Malformed(why: "no such escape")
             }

@@ -14,7 +14,7 @@ internal import Glibc
         check(DatedText(item: input[...])?.day == label.day, "an item's is another")
     }
     if let item = DatedText(item: input[...]) {
-        check(CivilDay(unixSeconds: item.day.noon) == item.day, "\(item.day) is another day")
+        check(UTCDate(item.day.noon).day == item.day, "\(item.day) is another day")
         check(item.rest.count <= input.count, "more than there was")
     }
     check(FeedSniffer.kind(of: input[...]) != .html || input.contains(0x3C), "HTML without <")

@@ -25,7 +25,7 @@ Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swif
 Plugins/Git/Submodules.swift Plugins/Git/LFSBatch.swift Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
 Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
-Plugins/HTTP/ContentRange.swift Plugins/HTTP/HTTPDate.swift Plugins/Nex/NexPlugin.swift
+Plugins/HTTP/ContentRange.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
 Sources/SmallWeb/Feeds/PageFeedReader.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
@@ -43,8 +43,11 @@ Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
 Sources/SmallWebCLI/Subscriptions/SubscriptionState.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
 Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
-Sources/SmallWebCore/HTTP/HTTPClient.swift Sources/SmallWebCore/Stream/LineFramer.swift
-Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/JSONSkimmer.swift
+Sources/SmallWebCore/HTTP/HTTPClient.swift Sources/SmallWebCore/HTTP/HTTPDate.swift
+Sources/SmallWebCore/Stream/LineFramer.swift
+Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/Calendar.swift
+Sources/SmallWebCore/Text/HeaderText.swift
+Sources/SmallWebCore/Text/JSONSkimmer.swift
 Sources/SmallWebCore/Text/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift

@@ -60,8 +60,9 @@ internal import Testing
     @Test(arguments: [
         ("2026-11-20", 1_795_132_800), ("2026-11-20T00:00:01Z", 1_795_132_801),
         ("2026-11-20T01:30:00+01:30", 1_795_132_800), ("2026-11-19T23:00:00-01:00", 1_795_132_800),
-    ])
-    func datesAreInUTC(_ text: String, _ seconds: Int) {
+        ("2026-13-01", nil), ("2026-02-30", nil), ("2026-11-20T99:99:99Z", nil), ("today", nil),
+    ] as [(String, Int?)])
+    func datesAreInUTC(_ text: String, _ seconds: Int?) {
         #expect(LogQuestion.seconds(text) == seconds)
     }
 

@@ -20,6 +20,9 @@ internal import Testing
             ("Sun Nov 6 08:49:37", nil),
             ("Sunday, 06-Nov-94 08:49:37 CET", nil), ("Sun, 06 Mov 1994 08:49:37 GMT", nil),
             ("Sun, 06 Nov 1994 08:49 GMT", nil), ("Sun Nov 99 08:49:37 1994", nil),
+            ("Thu, 31 Feb 2024 00:00:00 GMT", nil), ("Sun, 00 Nov 1994 08:49:37 GMT", nil),
+            ("Sun, 06 Nov 1994 24:00:00 GMT", nil), ("Sun, 06 Nov 1994 08:60:00 GMT", nil),
+            ("Sat, 31 Dec 2016 23:59:60 GMT", 1_483_228_800),
         ] as [(String, Int?)])
     func readsADate(_ text: String, _ seconds: Int?) {
         #expect(HTTPDate.unixSeconds(text, now: Self.now) == seconds)

@@ -3,57 +3,6 @@ internal import SmallWebFormats
 internal import SmallWebTestSupport
 internal import Testing
 
-@Suite struct CivilDayTests {
-    @Test(arguments: [
-        (1970, 1, 1, 0), (2024, 2, 29, 1_709_164_800), (1969, 12, 31, -86_400),
-        (1, 1, 1, -62_135_596_800), (9999, 12, 31, 253_402_214_400), (2000, 2, 29, 951_782_400),
-        (1900, 3, 1, -2_203_891_200), (2026, 11, 24, 1_795_478_400),
-    ])
-    func countsTheDaysSince1970(_ year: Int, _ month: Int, _ day: Int, _ start: Int) throws {
-        let found = try #require(CivilDay(year: year, month: month, day: day))
-        #expect(found.start == start)
-        #expect(CivilDay(unixSeconds: start) == found)
-        #expect(CivilDay(unixSeconds: start + 86_399) == found)
-    }
-
-    @Test(arguments: [
-        (2023, 2, 29), (1900, 2, 29), (2024, 2, 30), (2024, 4, 31), (2024, 0, 1), (2024, 13, 1),
-        (2024, 1, 0), (2024, 1, 32), (0, 1, 1), (10_000, 1, 1), (-1, 1, 1),
-    ])
-    func knowsNoDay(_ year: Int, _ month: Int, _ day: Int) {
-        #expect(CivilDay(year: year, month: month, day: day) == nil)
-    }
-
-    @Test func goesThroughFourCenturiesDayByDay() throws {
-        var start = try #require(CivilDay(year: 1799, month: 12, day: 31)).start
-        var previous = try #require(CivilDay(unixSeconds: start))
-        for _ in 0..<146_097 {
-            start += 86_400
-            let day = try #require(CivilDay(unixSeconds: start))
-            let follows =
-                day.day == previous.day + 1 && day.month == previous.month
-                || day.day == 1 && previous.day >= 28
-            #expect(follows && day.start == start, "\(day) after \(previous)")
-            previous = day
-        }
-        #expect(previous.description == "2199-12-31")
-    }
-
-    @Test func writesMoments() {
-        func texts(_ time: Int) -> [String] {
-            [FeedTime.rfc3339(time), FeedTime.rfc822(time)].map {
-                String(decoding: $0, as: UTF8.self)
-            }
-        }
-        #expect(
-            texts(1_712_405_045) == ["2024-04-06T12:04:05Z", "Sat, 06 Apr 2024 12:04:05 +0000"])
-        #expect(texts(0) == ["1970-01-01T00:00:00Z", "Thu, 01 Jan 1970 00:00:00 +0000"])
-        #expect(texts(-1) == ["1969-12-31T23:59:59Z", "Wed, 31 Dec 1969 23:59:59 +0000"])
-        #expect(texts(.max)[0] == "1970-01-01T00:00:00Z")
-        #expect(texts(.min)[0] == "1970-01-01T00:00:00Z")
-    }
-}
-
 @Suite struct DatedTextTests {
     private func shown(_ text: DatedText?) -> String? {
         text.map { "\($0.day)|\(String(decoding: $0.rest, as: UTF8.self))" }

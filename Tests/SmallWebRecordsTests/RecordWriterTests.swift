@@ -177,7 +177,7 @@ import Testing
 
     /// Records that the skimmer leaves to the parser have the same key.
     @Test func aLedgerReadsRecordsHoweverTheyAreWritten() throws {
-        func key(_ url: String, _ more: String = "") -> Ledger.Key? {
+        func key(_ url: String, _ more: String = "") -> TwoHashKey? {
             let line = #"{"type":"error","url":"\#(url)","outcome":"timeout"\#(more)}"#
             return Ledger.Result(Array(line.utf8)[...])?.key
         }

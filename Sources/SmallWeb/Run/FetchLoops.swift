@@ -30,11 +30,7 @@ final class FetchLoops {
         }
         if missing > 0 { startThreads() }
         guard !threads.isEmpty else { return fetcher }
-        // FNV-1a: any hash would do that spreads names that differ in one byte.
-        let hash = place.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-        }
-        let there = threads[Int((hash >> 32) % UInt64(threads.count))]
+        let there = threads[Int((place.stableHash >> 32) % UInt64(threads.count))]
         return fetcher === common ? there.fetcher : fetcher.moved(to: there.loop.loop)
     }
 

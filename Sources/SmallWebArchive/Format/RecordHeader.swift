@@ -80,29 +80,22 @@ package struct RecordHeader: Sendable, Hashable {
 
     /// Index behind the empty line that ends a header; `nil` while it has not arrived.
     private static func end(of bytes: ArraySlice<UInt8>) throws(Malformed) -> Int? {
-        var start = bytes.firstLineFeed.map { $0 + 1 } ?? bytes.endIndex
-        while let lineFeed = bytes[start...].firstLineFeed {
-            let line = bytes[start..<lineFeed]
-            if line.isEmpty || line.count == 1 && line.first == ASCII.carriageReturn {
-                return lineFeed + 1
-            }
-            guard line.contains(ASCII.colon) || line.first.map(ASCII.isBlank) ?? false else {
-                throw Malformed(why: notField, headerBytes: start - bytes.startIndex)
-            }
-            start = lineFeed + 1
+        let start = bytes.firstLineFeed.map { $0 + 1 } ?? bytes.endIndex
+        var fault: Int?
+        let end = HeaderText.end(of: bytes[start...]) { line in
+            if line.contains(ASCII.colon) || line.first.map(ASCII.isBlank) ?? false { return true }
+            fault = line.startIndex
+            return false
         }
-        return nil
+        if let fault { throw Malformed(why: notField, headerBytes: fault - bytes.startIndex) }
+        return end
     }
 
     private init(version: String, parsing bytes: ArraySlice<UInt8>) throws(Malformed) {
         self.version = version
         fields = []
         fields.reserveCapacity(16)
-        var rest = bytes.dropFirst((bytes.firstLineFeed ?? bytes.endIndex) - bytes.startIndex + 1)
-        while let end = rest.firstLineFeed {
-            let hasReturn = end > rest.startIndex && rest[end - 1] == ASCII.carriageReturn
-            let line = rest[..<(hasReturn ? end - 1 : end)]
-            rest = rest[(end + 1)...]
+        for line in HeaderText.lines(bytes).dropFirst().map(\.withoutLineEnd) {
             guard let first = line.first else { continue }
             // A line that begins with a blank continues the value of the line before.
             if ASCII.isBlank(first), !fields.isEmpty {
@@ -113,13 +106,8 @@ package struct RecordHeader: Sendable, Hashable {
             guard let colon = line.firstIndex(of: ASCII.colon), colon > line.startIndex else {
                 throw Malformed(why: Self.notField)
             }
-            let value = line[(colon + 1)...].drop(while: ASCII.isBlank)
-            let valueEnd = value.lastIndex { !ASCII.isBlank($0) } ?? value.startIndex - 1
-            fields.append(
-                (
-                    String(decoding: line[..<colon], as: UTF8.self),
-                    String(decoding: value[..<(valueEnd + 1)], as: UTF8.self)
-                ))
+            let value = String(decoding: line[(colon + 1)...].trimmed, as: UTF8.self)
+            fields.append((String(decoding: line[..<colon], as: UTF8.self), value))
         }
         let lengths = Self.values(of: "content-length", in: fields)
         guard let length = lengths.first, lengths.allSatisfy({ $0 == length }),
@@ -136,23 +124,12 @@ package struct RecordHeader: Sendable, Hashable {
     private static func values(
         of name: String, in fields: [(name: String, value: String)]
     ) -> [String] {
-        fields.filter { isEqual($0.name, name) }.map(\.value)
-    }
-
-    /// - Parameter lower: The name in lower case.
-    private static func isEqual(_ name: String, _ lower: String) -> Bool {
-        guard name.utf8.count == lower.utf8.count else { return false }
-        let isEqual = name.utf8.withContiguousStorageIfAvailable { name in
-            lower.utf8.withContiguousStorageIfAvailable { lower in
-                lower.indices.allSatisfy { ASCII.lowercased(name[$0]) == lower[$0] }
-            }
-        }
-        return isEqual == true
+        fields.filter { ASCII.isName($0.name.utf8, name) }.map(\.value)
     }
 
     /// The first value of a field, by its name in lower case.
     package subscript(name: String) -> String? {
-        fields.first { Self.isEqual($0.name, name) }?.value
+        fields.first { ASCII.isName($0.name.utf8, name) }?.value
     }
 
     /// All values of a field, by its name in lower case.
@@ -190,7 +167,7 @@ package struct RecordHeader: Sendable, Hashable {
             if byte > ASCII.space && byte < 0x7F && byte != UInt8(ascii: "\\") {
                 bytes.append(byte)
             } else {
-                bytes.append("%" + [byte].hex.uppercased())
+                PercentEncoding.appendEscape(of: byte, to: &bytes)
             }
         }
         return String(decoding: bytes, as: UTF8.self)

@@ -7,12 +7,12 @@ package struct ArchiveCheck {
     package private(set) var digests = 0
     /// Number of requests without a reply and without a record of the failure.
     package private(set) var unanswered = 0
-    private var ids: Set<RecordKey> = []
-    private var requests: Set<RecordKey> = []
+    private var ids: Set<TwoHashKey> = []
+    private var requests: Set<TwoHashKey> = []
     /// Requests with a reply or a record of the failure.
-    private var answered: Set<RecordKey> = []
+    private var answered: Set<TwoHashKey> = []
     /// References to records not seen so far, with the offset of the referring record.
-    private var missing: [(key: RecordKey, offset: Int)] = []
+    private var missing: [(key: TwoHashKey, offset: Int)] = []
 
     private static let headBytesMax = 300 << 10
     /// Limit of partners of a record to look up: a header has room for thousands.
@@ -28,7 +28,7 @@ package struct ArchiveCheck {
             }
             if let why = header.violation { throw fault(why) }
             guard let id = header.id else { continue }
-            guard ids.insert(RecordKey(id)).inserted else {
+            guard ids.insert(TwoHashKey(id)).inserted else {
                 throw fault("another record has the same WARC-Record-ID")
             }
             try note(header, reader.offset, fault)
@@ -46,8 +46,8 @@ package struct ArchiveCheck {
         _ header: RecordHeader, _ offset: Int, _ fault: (String) -> FetchError
     ) throws(FetchError) {
         let partners = header.all("warc-concurrent-to").prefix(Self.partnersMax)
-            .map { RecordKey($0) }
-        let own = header.id.map { RecordKey($0) }
+            .map { TwoHashKey($0) }
+        let own = header.id.map { TwoHashKey($0) }
         switch header.type {
         case "request":
             if let own { requests.insert(own) }
@@ -63,7 +63,7 @@ package struct ArchiveCheck {
         case "metadata":
             for subject in header.all("warc-refers-to")
             where header.contentType == "application/warc-fields" {
-                answered.insert(RecordKey(subject))
+                answered.insert(TwoHashKey(subject))
             }
         default: break
         }
@@ -95,7 +95,7 @@ package struct ArchiveCheck {
             guard payload != nil else { continue }
             if var begun = head {
                 begun += piece
-                guard let end = RecordedRequest.headEnd(begun) else {
+                guard let end = HeaderText.end(of: begun[...]) else {
                     head = begun.count <= Self.headBytesMax ? begun : nil
                     if head == nil { return "the message has no end of its header" }
                     continue

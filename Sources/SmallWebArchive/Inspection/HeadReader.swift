@@ -49,8 +49,8 @@ private struct BlockDialer: Dialer, HTTPClient {
         onReply: (HTTPReply) async throws(FetchError) -> Void,
         onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> Completeness {
-        guard let end = RecordedRequest.headEnd(block) else { return .truncated }
-        try await onReply(HTTPReply(lines: Array(block[..<end])))
+        guard let end = HeaderText.end(of: block[...]) else { return .truncated }
+        try await onReply(HTTPReply(block[..<end]))
         return .unverified
     }
 }

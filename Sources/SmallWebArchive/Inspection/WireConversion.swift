@@ -81,10 +81,10 @@ package struct WireConversion {
         _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
     ) async throws(FetchError) {
         let replayer = Replayer(try ArchiveIndex([path], onDamage), ReplayOptions())
-        var (names, kept, repeated) = (Set<String>(), Set<RecordKey>(), 0)
+        var (names, kept, repeated) = (Set<String>(), Set<TwoHashKey>(), 0)
         var numbers: [String: Int] = [:]
         try forEachKeptText(of: path) { name, text, target throws(FetchError) in
-            kept.insert(RecordKey(target))
+            kept.insert(TwoHashKey(target))
             guard let text else { return onSkipped(target) }
             names.insert(name)
             try body(name, text)

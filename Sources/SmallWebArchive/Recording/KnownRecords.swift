@@ -10,23 +10,8 @@ struct KnownRecords {
         let date: String
     }
 
-    private struct Key: Hashable {
-        let first, second: Int
-
-        init(_ target: String, _ digest: [UInt8]) {
-            var (target, hasher) = (target, Hasher())
-            target.withUTF8 { hasher.combine(bytes: UnsafeRawBufferPointer($0)) }
-            // A separator byte that UTF-8 never contains.
-            hasher.combine(UInt8.max)
-            digest.withUnsafeBytes { hasher.combine(bytes: $0) }
-            var other = hasher
-            other.combine(UInt8.max)
-            (first, second) = (hasher.finalize(), other.finalize())
-        }
-    }
-
-    private var replies: [Key: (id: RecordID, date: String)] = [:]
-    private var certificates: Set<Key> = []
+    private var replies: [TwoHashKey: (id: RecordID, date: String)] = [:]
+    private var certificates: Set<TwoHashKey> = []
 
     /// Limit of remembered replies, including earlier runs.
     static let repliesMax = 100_000
@@ -37,11 +22,13 @@ struct KnownRecords {
     /// - Parameter digest: Digest of the payload for HTTP messages, else of the block; empty for
     ///   the last page of HTTP, the target of a reply of status 304.
     func reply(_ target: String, _ digest: [UInt8]) -> Earlier? {
-        replies[Key(target, digest)].map { Earlier(id: $0.id, target: target, date: $0.date) }
+        replies[TwoHashKey(target, digest)].map {
+            Earlier(id: $0.id, target: target, date: $0.date)
+        }
     }
 
     mutating func add(_ target: String, _ digest: [UInt8], _ id: RecordID, _ date: String) {
-        let key = Key(target, digest)
+        let key = TwoHashKey(target, digest)
         guard replies.count < Self.repliesMax || replies[key] != nil else {
             isFull = true
             return
@@ -50,11 +37,11 @@ struct KnownRecords {
     }
 
     /// Forgets the last page of `target`, after one that cannot be referred to.
-    mutating func forgetPage(of target: String) { replies[Key(target, [])] = nil }
+    mutating func forgetPage(of target: String) { replies[TwoHashKey(target, [])] = nil }
 
     /// - Parameter sha256: Digest of the certificate.
     /// - Returns: True if it is new for this host.
     mutating func add(certificate sha256: [UInt8], of place: String) -> Bool {
-        certificates.insert(Key(place, sha256)).inserted
+        certificates.insert(TwoHashKey(place, sha256)).inserted
     }
 }

@@ -7,34 +7,17 @@ enum MessageHead {
     static let subtype = String(mediaType.dropFirst("application/".count))
     static let version = Array("HTTP/1.1".utf8)
 
-    /// The lines of a head with their line ends.
-    private static func lines(_ head: [UInt8]) -> [ArraySlice<UInt8>] {
-        var (lines, start) = ([ArraySlice<UInt8>](), 0)
-        while let end = head[start...].firstLineFeed {
-            lines.append(head[start...end])
-            start = end + 1
-        }
-        if start < head.count { lines.append(head[start...]) }
-        return lines
-    }
-
-    private static func isField(_ line: ArraySlice<UInt8>, _ name: String) -> Bool {
-        let said = line.prefix { $0 != ASCII.colon }
-        return said.count == name.utf8.count
-            && zip(said, name.utf8).allSatisfy { ASCII.lowercased($0) == $1 }
-    }
-
     /// A request's head without the fields for a proxy.
     static func ofRequest(_ head: [UInt8]) -> [UInt8] {
-        let lines = lines(head)
+        let lines = HeaderText.lines(head[...])
         guard let first = lines.first else { return [] }
-        var words = first.filter { !$0.isLineEnd }.split(separator: ASCII.space)
+        var words = first.withoutLineEnd.split(separator: ASCII.space)
         if words.count == 3 {
             words[1] = path(words[1])
             words[2] = version[...]
         }
         return Array(words.joined(separator: [ASCII.space])) + ASCII.crlf
-            + lines.dropFirst().filter { !isField($0, "proxy-authorization") }.joined()
+            + lines.dropFirst().filter { !HeaderText.isField($0, "proxy-authorization") }.joined()
     }
 
     /// The path and query of an absolute target; any other target unchanged.
@@ -57,23 +40,20 @@ enum MessageHead {
     static func ofReply(
         _ reply: HTTPReply, bodyBytes: Int?, isChanged: Bool = false
     ) -> [UInt8] {
-        var lines = lines(reply.fields.bytes)
+        var lines = HeaderText.lines(reply.fields.bytes[...])
         guard let first = lines.first else { return [] }
-        let rest = first.drop { $0 != ASCII.space && !$0.isLineEnd }
+        let rest = first.drop { $0 != ASCII.space && !ASCII.isLineEnd($0) }
         lines[0] = (version + rest)[...]
-        while let last = lines.last, last.allSatisfy(\.isLineEnd) { lines.removeLast() }
+        while let last = lines.last, last.allSatisfy(ASCII.isLineEnd) { lines.removeLast() }
         if let bodyBytes, isChanged || !isFinal(reply) {
             lines.removeAll {
-                isField($0, "transfer-encoding") || isField($0, "content-length")
+                HeaderText.isField($0, "transfer-encoding")
+                    || HeaderText.isField($0, "content-length")
             }
             lines.append(Array("Content-Length: \(bodyBytes)\r\n".utf8)[...])
         }
         return Array(lines.joined()) + ASCII.crlf
     }
-}
-
-extension UInt8 {
-    fileprivate var isLineEnd: Bool { self == ASCII.lineFeed || self == ASCII.carriageReturn }
 }
 
 extension Exchange {

@@ -30,19 +30,13 @@ struct RecordID: Sendable, Hashable {
 
     func append(to bytes: inout [UInt8]) {
         bytes.append("<urn:uuid:")
-        bytes.append(count: 36) { text in
-            var place = 0
-            for digit in 0..<32 {
-                if digit == 8 || digit == 12 || digit == 16 || digit == 20 {
-                    text[place] = UInt8(ascii: "-")
-                    place += 1
-                }
-                let word = digit < 16 ? high : low
-                text[place] = UInt8(
-                    lowerHex: UInt8(truncatingIfNeeded: word >> UInt64(60 - 4 * (digit & 15))))
-                place += 1
-            }
+        bytes.append(hex: high >> 32, digits: 8)
+        for part in [high >> 16, high, low >> 48] {
+            bytes.append(UInt8(ascii: "-"))
+            bytes.append(hex: part, digits: 4)
         }
+        bytes.append(UInt8(ascii: "-"))
+        bytes.append(hex: low, digits: 12)
         bytes.append(UInt8(ascii: ">"))
     }
 }
@@ -81,8 +75,8 @@ struct RecordDate: Sendable, Hashable {
     }
 
     func append(to bytes: inout [UInt8]) {
-        bytes.append(UTCDate.second(seconds))
-        bytes[bytes.count - 1] = ASCII.dot
+        UTCDate(seconds).append(to: &bytes)
+        bytes.append(ASCII.dot)
         bytes.append(digits: microseconds, atLeast: 6)
         bytes.append(UInt8(ascii: "Z"))
     }
@@ -141,12 +135,7 @@ struct RecordText: ~Copyable {
     mutating func addDigest(_ name: String, _ sha256: [UInt8]) {
         bytes.append(name)
         bytes.append("sha256:")
-        bytes.append(count: 2 * sha256.count) { text in
-            for (index, byte) in sha256.enumerated() {
-                text[2 * index] = UInt8(lowerHex: byte >> 4)
-                text[2 * index + 1] = UInt8(lowerHex: byte)
-            }
-        }
+        bytes.append(sha256.hex)
         bytes += ASCII.crlf
     }
 
@@ -176,35 +165,5 @@ extension [UInt8] {
             replaceSubrange(start..., with: clean)
         }
         self += ASCII.crlf
-    }
-
-    /// - Parameter least: Minimal number of digits; padded with zeros.
-    mutating func append(digits number: Int, atLeast least: Int = 1) {
-        var (count, rest) = (1, number / 10)
-        while rest > 0 { (count, rest) = (count + 1, rest / 10) }
-        append(count: Swift.max(count, least)) { text in
-            var rest = number
-            for place in text.indices.reversed() {
-                text[place] = UInt8(ascii: "0") + UInt8(rest % 10)
-                rest /= 10
-            }
-        }
-    }
-
-    /// Grows by `count` bytes, to be written by `body`.
-    fileprivate mutating func append(
-        count: Int, _ body: (UnsafeMutableBufferPointer<UInt8>) -> Void
-    ) {
-        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: count) { text in
-            body(text)
-            self += text
-        }
-    }
-}
-
-extension UInt8 {
-    fileprivate init(lowerHex bits: UInt8) {
-        let value = bits & 0xF
-        self = value &+ (value < 10 ? UInt8(ascii: "0") : UInt8(ascii: "a") - 10)
     }
 }

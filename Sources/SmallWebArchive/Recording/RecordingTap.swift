@@ -240,8 +240,8 @@ final class RecordingTap: HopTap {
     ) throws(FetchError) {
         guard !inputToMask else {
             finished.isMasked = true
-            finished.request = .bytes(Redaction.mask)
-            finished.turns = exchange.turnsText { min($0, Redaction.mask.count) }
+            finished.request = .bytes(SecretMask.mark)
+            finished.turns = exchange.turnsText { min($0, SecretMask.mark.count) }
             return
         }
         let clean = try redaction.masked(exchange.sent)
@@ -276,7 +276,7 @@ final class RecordingTap: HopTap {
             var block =
                 keepsSecrets ? head : redaction.masked(reply: SecretFields.masked(head))
             let body = engine.body ?? []
-            let masked = inputToMask && !body.isEmpty ? Redaction.mask : body
+            let masked = inputToMask && !body.isEmpty ? SecretMask.mark : body
             finished.isMasked = block != head || masked != body
             finished.requestHeadBytes = block.count
             block += masked

@@ -10,8 +10,6 @@ struct Redaction {
     private let expected: [SecretMask]
     private let keepsSecrets: Bool
 
-    static let mask = Array("***".utf8)
-
     init(_ request: Request, _ registry: Registry, keepsSecrets: Bool) {
         self.keepsSecrets = keepsSecrets
         handler = registry[request.scheme.name]?.handler
@@ -53,18 +51,18 @@ struct Redaction {
         guard hasValues else { return [whole] }
         var stream = mask
         _ = stream.add(sent)
-        guard stream.heldCount > 0 else { return [whole, Self.mask] }
-        return [whole, maskingAll(of: sent.dropLast(stream.heldCount)), Self.mask]
+        guard stream.heldCount > 0 else { return [whole, SecretMask.mark] }
+        return [whole, maskingAll(of: sent.dropLast(stream.heldCount)), SecretMask.mark]
     }
 
     private func maskingAll(of sent: [UInt8]) -> [UInt8] {
         let known = handler?.secrets(in: sent) ?? []
-        return MaskedBytes(sent, Self.merged(known + mask.ranges(in: sent))).bytes
+        return sent.masking(Self.merged(known + mask.ranges(in: sent)))
     }
 
     /// Masks the secrets that a server repeats in its reply.
     func masked(reply: [UInt8]) -> [UInt8] {
-        hasValues ? MaskedBytes(reply, Self.merged(mask.ranges(in: reply))).bytes : reply
+        reply.masking(Self.merged(mask.ranges(in: reply)))
     }
 
     /// Masks a request or reply that is in a file, into another spool.
@@ -110,17 +108,7 @@ struct MaskedBytes {
 
     /// - Parameter ranges: Ascending and disjoint.
     init(_ original: [UInt8], _ ranges: [Range<Int>]) {
-        self.ranges = ranges
-        guard !ranges.isEmpty else {
-            bytes = original
-            return
-        }
-        var (masked, end) = ([UInt8](), 0)
-        for range in ranges {
-            masked += original[end..<range.lowerBound] + Redaction.mask
-            end = range.upperBound
-        }
-        bytes = masked + original[end...]
+        (self.ranges, bytes) = (ranges, original.masking(ranges))
     }
 
     /// The masked offset that corresponds to `offset`; an offset within a range maps to its end.
@@ -128,7 +116,7 @@ struct MaskedBytes {
         var moved = offset
         for range in ranges where range.lowerBound < offset {
             let end = min(range.upperBound, offset)
-            moved += Redaction.mask.count - (end - range.lowerBound)
+            moved += SecretMask.mark.count - (end - range.lowerBound)
         }
         return moved
     }

@@ -9,7 +9,7 @@ struct RecordPlace: Sendable, Hashable {
 /// Index entry of one exchange: offsets of its records and small header values. Texts of any length
 /// stay in the file: a compressed megabyte is a kilobyte.
 struct Recording: Sendable {
-    let target: RecordKey
+    let target: TwoHashKey
     var request, response, facts, turns, failure: RecordPlace?
     var requestDigest: BlockDigest?
     var address: String?
@@ -24,7 +24,7 @@ struct Recording: Sendable {
     /// True if the reply's block has a head of HTTP.
     var hasHeads = false
 
-    init(target: RecordKey) { self.target = target }
+    init(target: TwoHashKey) { self.target = target }
 
     /// True if the end of the exchange is known: other programs write requests without replies.
     var isAnswered: Bool { response != nil || failure != nil }
@@ -34,20 +34,6 @@ struct Recording: Sendable {
 
     /// True if the exchange failed before any message was sent.
     var isFailureAlone: Bool { request == nil && response == nil }
-}
-
-/// 128-bit hash of a record identifier or another text.
-struct RecordKey: Sendable, Hashable {
-    private let first, second: Int
-
-    init(_ text: String) {
-        var (first, second) = (Hasher(), Hasher())
-        first.combine(0)
-        second.combine(1)
-        first.combine(text)
-        second.combine(text)
-        (self.first, self.second) = (first.finalize(), second.finalize())
-    }
 }
 
 extension URI {
@@ -66,14 +52,14 @@ struct ArchiveIndex: Sendable {
     let paths: [String]
     private(set) var recordings: [Recording] = []
     /// PEM records by `SCHEME HOST[:PORT]`.
-    private var certificates: [RecordKey: [RecordPlace]] = [:]
-    private var byURL: [RecordKey: [Int]] = [:]
+    private var certificates: [TwoHashKey: [RecordPlace]] = [:]
+    private var byURL: [TwoHashKey: [Int]] = [:]
     private var byRequest: [BlockDigest: [Int]] = [:]
-    private var byPlace: [RecordKey: [Int]] = [:]
-    private var byID: [RecordKey: Int] = [:]
+    private var byPlace: [TwoHashKey: [Int]] = [:]
+    private var byID: [TwoHashKey: Int] = [:]
     private(set) var hasOldDigests = false
     /// Keys to find the earlier reply of each revisit, the best first.
-    private var references: [(index: Int, keys: [RecordKey])] = []
+    private var references: [(index: Int, keys: [TwoHashKey])] = []
 
     /// Limit in bytes, longer than any IPv6 address.
     private static let addressBytesMax = 64
@@ -143,7 +129,7 @@ struct ArchiveIndex: Sendable {
     /// The recording of the first record in `ids` that is known.
     private func known(_ ids: [String]) -> Int? {
         for id in ids {
-            if let index = byID[RecordKey(id)] { return index }
+            if let index = byID[TwoHashKey(id)] { return index }
         }
         return nil
     }
@@ -160,7 +146,7 @@ struct ArchiveIndex: Sendable {
             recordings[index].requestDigest = recordings[related].requestDigest
             return index
         }
-        if let last = recordings.last, last.target == RecordKey(target), isFree(last) {
+        if let last = recordings.last, last.target == TwoHashKey(target), isFree(last) {
             return recordings.count - 1
         }
         return append(target)
@@ -168,11 +154,11 @@ struct ArchiveIndex: Sendable {
 
     private mutating func append(_ target: String) -> Int {
         let index = recordings.count
-        recordings.append(Recording(target: RecordKey(target)))
+        recordings.append(Recording(target: TwoHashKey(target)))
         guard let uri = URI(recorded: target) else { return index }
-        byURL[RecordKey(Self.text(uri)), default: []].append(index)
+        byURL[TwoHashKey(Self.text(uri)), default: []].append(index)
         if let place = Certificates.place(uri) {
-            byPlace[RecordKey(place), default: []].append(index)
+            byPlace[TwoHashKey(place), default: []].append(index)
         }
         return index
     }
@@ -185,7 +171,7 @@ struct ArchiveIndex: Sendable {
     }
 
     private mutating func remember(_ header: RecordHeader, _ index: Int) {
-        if let id = header.id { byID[RecordKey(id)] = index }
+        if let id = header.id { byID[TwoHashKey(id)] = index }
     }
 
     private mutating func noteMetadata(
@@ -194,7 +180,7 @@ struct ArchiveIndex: Sendable {
         switch header.contentType {
         case Certificates.mediaType:
             guard let name = Certificates.place(target) else { return }
-            certificates[RecordKey(name), default: []].append(place)
+            certificates[TwoHashKey(name), default: []].append(place)
         case "application/x-smallweb-exchange":
             // The facts of a failure come before the failure.
             let index = related ?? append(target)
@@ -204,7 +190,7 @@ struct ArchiveIndex: Sendable {
         case "application/warc-fields":
             if let related {
                 recordings[related].failure = place
-            } else if let last = recordings.last, last.target == RecordKey(target),
+            } else if let last = recordings.last, last.target == TwoHashKey(target),
                 last.isFailureAlone, last.failure == nil, last.facts != nil
             {
                 recordings[recordings.count - 1].failure = place
@@ -217,8 +203,8 @@ struct ArchiveIndex: Sendable {
 
     /// Keys of the reply with the body. smallweb's own records name it by identifier; others by URL
     /// and date, or by digest alone.
-    private static func references(_ header: RecordHeader) -> [RecordKey] {
-        var keys = header["warc-refers-to"].map { [RecordKey($0)] } ?? []
+    private static func references(_ header: RecordHeader) -> [TwoHashKey] {
+        var keys = header["warc-refers-to"].map { [TwoHashKey($0)] } ?? []
         if let target = header.earlierTarget, let date = header["warc-refers-to-date"] {
             keys.append(page(target, date))
         }
@@ -227,21 +213,21 @@ struct ArchiveIndex: Sendable {
         return keys
     }
 
-    private static func page(_ target: String, _ date: String) -> RecordKey {
-        RecordKey("\(date) \(URI(recorded: target).map(text) ?? target)")
+    private static func page(_ target: String, _ date: String) -> TwoHashKey {
+        TwoHashKey("\(date) \(URI(recorded: target).map(text) ?? target)")
     }
 
-    private static func payload(_ header: RecordHeader) -> RecordKey? {
+    private static func payload(_ header: RecordHeader) -> TwoHashKey? {
         header["warc-payload-digest"].flatMap(BlockDigest.init).map {
-            RecordKey("\($0.algorithm) \($0.bytes.hex)")
+            TwoHashKey("\($0.algorithm) \($0.bytes.hex)")
         }
     }
 
     /// Finds the replies that revisits repeat: by record identifiers if all are known, else with a
     /// second pass over the headers.
     private mutating func resolveRevisits() throws(FetchError) {
-        var found: [RecordKey: Int] = [:]
-        var wanted: Set<RecordKey> = []
+        var found: [TwoHashKey: Int] = [:]
+        var wanted: Set<TwoHashKey> = []
         for (index, keys) in references {
             if let id = keys.first, let earlier = byID[id], earlier != index {
                 found[id] = earlier
@@ -253,7 +239,7 @@ struct ArchiveIndex: Sendable {
             let byID = byID
             try Self.forEachHeader(of: paths) { header, _ in
                 guard header.type == "response", let target = header.target,
-                    let index = header.id.flatMap({ byID[RecordKey($0)] })
+                    let index = header.id.flatMap({ byID[TwoHashKey($0)] })
                 else { return }
                 let page = header["warc-date"].map { Self.page(target, $0) }
                 for case let key? in [page, Self.payload(header)] where wanted.contains(key) {
@@ -266,7 +252,7 @@ struct ArchiveIndex: Sendable {
         }
         references = []
         // A 304 without a reference means the page before it.
-        var pages: [RecordKey: Int] = [:]
+        var pages: [TwoHashKey: Int] = [:]
         for (index, recording) in recordings.enumerated() where recording.response != nil {
             if !recording.isNotModified {
                 pages[recording.target] = index
@@ -300,19 +286,19 @@ struct ArchiveIndex: Sendable {
     ///
     /// - Parameter defaultPort: The port of URLs without one.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.texts(uri, defaultPort).flatMap { byURL[RecordKey($0)] ?? [] }
+        Self.texts(uri, defaultPort).flatMap { byURL[TwoHashKey($0)] ?? [] }
             .filter { recordings[$0].isAnswered }.sorted()
     }
 
     func place(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.places(of: uri, defaultPort).flatMap { byPlace[RecordKey($0)] ?? [] }
+        Self.places(of: uri, defaultPort).flatMap { byPlace[TwoHashKey($0)] ?? [] }
     }
 
     func recordings(ofRequest digest: BlockDigest) -> [Int] { byRequest[digest] ?? [] }
 
     /// The certificate records of a server, in the archives' order.
     func certificates(of uri: URI, defaultPort: UInt16) -> [RecordPlace] {
-        Self.places(of: uri, defaultPort).flatMap { certificates[RecordKey($0)] ?? [] }
+        Self.places(of: uri, defaultPort).flatMap { certificates[TwoHashKey($0)] ?? [] }
     }
 
     private static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {

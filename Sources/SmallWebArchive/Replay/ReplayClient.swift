@@ -128,9 +128,9 @@ struct ReplayClient: HTTPClient {
         }
         let isChunked = !codings.isEmpty
         if let original = facts.head {
-            head = HTTPReply(lines: original)
+            head = HTTPReply(original[...])
         } else if recording.isHTTP2 {
-            head = HTTPReply(lines: Array("HTTP/2".utf8) + head.fields.bytes.dropFirst(8))
+            head = HTTPReply("HTTP/2".utf8 + head.fields.bytes.dropFirst(8))
         }
         var (chunks, body, bodyBytes, isBegun) = (ChunkedBody(), rest[..<rest.startIndex], 0, false)
         while true {
@@ -188,8 +188,8 @@ struct ReplayClient: HTTPClient {
         while true {
             let piece = try reader.block()
             bytes += piece
-            if let end = RecordedRequest.headEnd(bytes) {
-                return (HTTPReply(lines: Array(bytes[..<end])), bytes[end...])
+            if let end = HeaderText.end(of: bytes[...]) {
+                return (HTTPReply(bytes[..<end]), bytes[end...])
             }
             guard !piece.isEmpty, bytes.count <= Self.headBytesMax else {
                 throw FetchError(
@@ -209,22 +209,9 @@ struct RecordedRequest {
     init(_ block: [UInt8]?) {
         isThere = block != nil
         let block = block ?? []
-        let end = Self.headEnd(block) ?? block.count
+        let end = HeaderText.end(of: block[...]) ?? block.count
         head = Array(block[..<end])
         body = block[end...]
-    }
-
-    /// Offset of the body; `nil` while the head is incomplete.
-    static func headEnd(_ bytes: [UInt8]) -> Int? {
-        var start = 0
-        while let end = bytes[start...].firstLineFeed {
-            let line = bytes[start..<end]
-            if line.isEmpty || line.count == 1 && line.first == ASCII.carriageReturn {
-                return end + 1
-            }
-            start = end + 1
-        }
-        return nil
     }
 
     /// True if the request equals the one the engine would send, as far as the user decides: the
@@ -237,9 +224,9 @@ struct RecordedRequest {
             return false
         }
         let sent = options.body ?? []
-        guard body.elementsEqual(sent) || body.elementsEqual(Redaction.mask) && !sent.isEmpty
+        guard body.elementsEqual(sent) || body.elementsEqual(SecretMask.mark) && !sent.isEmpty
         else { return false }
-        let fields = HTTPReply(fieldLines: head)
+        let fields = HTTPReply(head[...]).fields
         for field in options.fields where !field.value.isEmpty {
             let line = Array("\(field.name): \(field.value)\r\n".utf8)
             let masked = String(decoding: SecretFields.masked(line), as: UTF8.self)
@@ -256,11 +243,6 @@ struct RecordedRequest {
 }
 
 extension HTTPReply {
-    init(lines: [UInt8]) {
-        self.init()
-        for line in Self.lines(lines) { add(line: line) }
-    }
-
     /// Removes the content coding, and the length, of a body that another program has decoded.
     ///
     /// - Parameter beginning: First bytes of the body: gzip has a magic number, other codings are
@@ -274,29 +256,9 @@ extension HTTPReply {
             ? beginning.starts(with: [0x1F, 0x8B])
             : beginning.contains { $0 < ASCII.space && !(9...13).contains($0) }
         guard !isCoded else { return }
-        let lines = Self.lines(fields.bytes).filter { line in
-            let name = String(decoding: line.prefix { $0 != ASCII.colon }, as: UTF8.self)
-            return !["content-encoding", "content-length"].contains(name.lowercased())
+        let lines = HeaderText.lines(fields.bytes[...]).filter { line in
+            !["content-encoding", "content-length"].contains { HeaderText.isField(line, $0) }
         }
-        self = HTTPReply(lines: lines.flatMap(\.self))
-    }
-
-    /// Parses the fields of a request, without its first line.
-    fileprivate init(fieldLines head: [UInt8]) {
-        self.init()
-        for line in Self.lines(head).dropFirst() { add(line: line) }
-    }
-
-    private static func lines(_ head: [UInt8]) -> [[UInt8]] {
-        var (lines, start) = ([[UInt8]](), 0)
-        while let end = head[start...].firstLineFeed {
-            lines.append(Array(head[start...end]))
-            start = end + 1
-        }
-        return lines
-    }
-
-    fileprivate func values(of name: String) -> [String] {
-        fields.all.filter { $0.name.lowercased() == name }.map(\.value)
+        self = HTTPReply(Array(lines.joined())[...])
     }
 }

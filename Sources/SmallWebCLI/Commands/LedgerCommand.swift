@@ -40,7 +40,7 @@ struct LedgerMerge {
     private let messages: Messages
     private let lineBytesMax: Int
     private var names: [String] = []
-    private var newest: [Ledger.Key: Place] = [:]
+    private var newest: [TwoHashKey: Place] = [:]
     /// Number of lines in all files that are not records.
     private(set) var foreign = 0
     var urlCount: Int { newest.count }

@@ -283,11 +283,7 @@ final class FileOutput {
         let slash = target.lastIndex(of: "/")
         var name = slash.map { target[target.index(after: $0)...] } ?? target[...]
         guard name.utf8.count + suffix.utf8.count > bytesMax else { return target + suffix }
-        // FNV-1a.
-        let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) {
-            ($0 ^ UInt64($1)) &* 0x100_0000_01B3
-        }
-        let ending = "~" + String(hash, radix: 16) + suffix
+        let ending = "~" + String(String(name).stableHash, radix: 16) + suffix
         while name.utf8.count + ending.utf8.count > bytesMax { name.removeLast() }
         return (slash.map { target[...$0] } ?? "") + name + ending
     }

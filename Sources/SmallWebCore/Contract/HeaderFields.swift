@@ -19,10 +19,7 @@ extension Head {
         package mutating func add(line: [UInt8], isField: Bool) {
             let start = bytes.count
             bytes += line
-            var end = bytes.count
-            while end > start,
-                bytes[end - 1] == ASCII.lineFeed || bytes[end - 1] == ASCII.carriageReturn
-            { end -= 1 }
+            let end = bytes[start...].withoutLineEnd.endIndex
             guard isField, let colon = bytes[start..<end].firstIndex(of: ASCII.colon), colon > start
             else { return }
             spans.append(Span(start: start, colon: colon, end: end))
@@ -45,13 +42,13 @@ extension Head {
 
         /// The first value as received, without leading blanks, by the field's name in lower case.
         public func bytes(of name: String) -> ArraySlice<UInt8>? {
-            let name = name.utf8
-            return spans.first { span in
-                span.colon - span.start == name.count
-                    && zip(bytes[span.start..<span.colon], name).allSatisfy {
-                        $0 == $1 || ASCII.isLetter($0) && $0 | 0x20 == $1
-                    }
-            }.map(value)
+            spans.first { ASCII.isName(bytes[$0.start..<$0.colon], name) }.map(value)
+        }
+
+        /// All values of a field, by its name in lower case.
+        package func values(of name: String) -> [String] {
+            spans.filter { ASCII.isName(bytes[$0.start..<$0.colon], name) }
+                .map { String(decoding: value($0), as: UTF8.self) }
         }
 
         private func value(_ span: Span) -> ArraySlice<UInt8> {

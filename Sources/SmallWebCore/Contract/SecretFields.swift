@@ -34,7 +34,7 @@ extension [UInt8] {
         guard !ranges.isEmpty else { return self }
         var (masked, end) = ([UInt8](), 0)
         for range in ranges {
-            masked += self[end..<range.lowerBound] + Array("***".utf8)
+            masked += self[end..<range.lowerBound] + SecretMask.mark
             end = range.upperBound
         }
         return masked + self[end...]

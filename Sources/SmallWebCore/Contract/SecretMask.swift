@@ -19,6 +19,8 @@ package struct SecretMask: Sendable {
     /// True if the Base64 digits that come next belong to a secret.
     private var isInBase64 = false
 
+    package static let mark = Array("***".utf8)
+
     package var isEmpty: Bool { patterns.isEmpty }
     package var heldCount: Int { held.count }
     /// True once a secret was found in the stream.
@@ -129,7 +131,7 @@ package struct SecretMask: Sendable {
     package mutating func finish() -> [UInt8] {
         guard !held.isEmpty else { return [] }
         held = []
-        return Array("***".utf8)
+        return Self.mark
     }
 
     // MARK: Matching
@@ -183,10 +185,8 @@ package struct SecretMask: Sendable {
         var index = text.startIndex
         for byte in pattern.bytes {
             while index > text.startIndex, index < text.endIndex,
-                text[index] == ASCII.carriageReturn || text[index] == ASCII.lineFeed
-            {
-                index += 1
-            }
+                ASCII.isLineEnd(text[index])
+            { index += 1 }
             guard index < text.endIndex else { return .partial }
             guard text[index] == byte else { return .none }
             index += 1

@@ -45,16 +45,17 @@ public struct HTTPReply: Sendable, Hashable {
     /// An empty header.
     public init() {}
 
+    /// Parses a whole header.
+    package init(_ header: ArraySlice<UInt8>) {
+        for line in HeaderText.lines(header) { add(line: Array(line)) }
+    }
+
     /// Adds the next line of the header; the first one is the status line.
     public mutating func add(line bytes: [UInt8]) {
         let isFirst = fields.bytes.isEmpty && bytes.starts(with: "HTTP/".utf8)
         fields.add(line: bytes, isField: !isFirst)
         guard isFirst else { return }
-        var line = fields.bytes[5...]
-        while line.last == ASCII.lineFeed || line.last == ASCII.carriageReturn {
-            line.removeLast()
-        }
-        let parts = line.split(
+        let parts = fields.bytes[5...].withoutLineEnd.split(
             separator: ASCII.space, maxSplits: 2, omittingEmptySubsequences: false)
         version = String(decoding: parts[0], as: UTF8.self)
         status = parts.count > 1 ? ASCII.decimal(parts[1], max: 999) ?? 0 : 0
@@ -78,9 +79,8 @@ public struct HTTPReply: Sendable, Hashable {
     /// The codings in a field such as Content-Encoding, in lower case, in the order of their
     /// application, without `identity`, which does nothing.
     public func codings(_ name: String) -> [String] {
-        guard self[name] != nil else { return [] }
-        return fields.all.filter { $0.name.lowercased() == name }
-            .flatMap { $0.value.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
+        fields.values(of: name)
+            .flatMap { $0.lowercased().split { $0 == "," || $0 == " " || $0 == "\t" } }
             .map(String.init).filter { $0 != "identity" }
     }
 

@@ -24,10 +24,6 @@ package enum HTTPDate {
         return .seconds(min(max(moment - sent, 0), secondsMax))
     }
 
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
     /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete forms
     /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     ///
@@ -37,7 +33,7 @@ package enum HTTPDate {
         if parts.count == 5 { parts = [parts[0], parts[2], parts[1], parts[4], parts[3], "GMT"] }
         guard parts.count == 6, parts[5] == "GMT",
             let day = ASCII.decimal(parts[1].utf8, max: 31),
-            let month = months.firstIndex(of: String(parts[2])),
+            let month = CivilDay.months.firstIndex(of: String(parts[2])),
             var year = ASCII.decimal(parts[3].utf8, max: 9999)
         else { return nil }
         if parts[3].utf8.count == 2 {
@@ -46,11 +42,7 @@ package enum HTTPDate {
         }
         let clock = parts[4].split(separator: ":").compactMap { ASCII.decimal($0.utf8, max: 60) }
         guard clock.count == 3 else { return nil }
-        // Days since 1 March of year 0, so that the leap day is the last of its year.
-        let years = month < 2 ? year - 1 : year
-        let monthsSinceMarch = (month + 10) % 12
-        let leapDays = years / 4 - years / 100 + years / 400
-        let days = 365 * years + leapDays + (153 * monthsSinceMarch + 2) / 5 + day - 1 - 719_468
-        return days * 86_400 + clock[0] * 3600 + clock[1] * 60 + clock[2]
+        return CivilDay(year: year, month: month + 1, day: day)?
+            .time(hour: clock[0], minute: clock[1], second: clock[2])
     }
 }

@@ -154,9 +154,6 @@ public struct HTTPField: Sendable, Hashable {
     ///     be recognised with them.
     ///   - value: The value as it is sent.
     public init(_ name: String, _ value: String) {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        let end = name.lastIndex { !isBlank($0) }.map(name.index(after:)) ?? name.startIndex
-        self.name = String(name[..<end].drop(while: isBlank))
-        self.value = value
+        (self.name, self.value) = (name.trimmed, value)
     }
 }

@@ -29,6 +29,15 @@ extension Inlined {
             isBlank(byte) || byte == carriageReturn
         }
 
+        /// Includes the line ends, vertical tabs and form feeds.
+        @inlinable package static func isWhiteSpace(_ byte: UInt8) -> Bool {
+            byte == space || 0x09...0x0D ~= byte
+        }
+
+        @inlinable package static func isLineEnd(_ byte: UInt8) -> Bool {
+            byte == lineFeed || byte == carriageReturn
+        }
+
         @inlinable package static func isLetter(_ byte: UInt8) -> Bool {
             (byte | 0x20) &- 0x61 < 26
         }
@@ -36,6 +45,37 @@ extension Inlined {
         /// Bytes that are not letters stay unchanged.
         @inlinable package static func lowercased(_ byte: UInt8) -> UInt8 {
             byte &- 0x41 < 26 ? byte | 0x20 : byte
+        }
+
+        /// Compares a name in any case with one in lower case.
+        @inlinable package static func isName(
+            _ name: some Collection<UInt8>, _ lower: String
+        ) -> Bool {
+            name.count == lower.utf8.count
+                && name.elementsEqual(lower.utf8) { lowercased($0) == $1 }
+        }
+
+        /// True for a member of a class of characters of POSIX, such as `alpha`, in the C locale.
+        ///
+        /// - Returns: `nil` for a class that does not exist.
+        package static func isMember(_ byte: UInt8, of name: ArraySlice<UInt8>) -> Bool? {
+            let isGraphic = 0x21..<0x7F ~= byte
+            let isAlphanumeric = isLetter(byte) || isDigit(byte)
+            return switch String(decoding: name, as: UTF8.self) {
+            case "alnum": isAlphanumeric
+            case "alpha": isLetter(byte)
+            case "blank": isBlank(byte)
+            case "cntrl": byte < 0x20 || byte == 0x7F
+            case "digit": isDigit(byte)
+            case "graph": isGraphic
+            case "lower": 0x61...0x7A ~= byte
+            case "print": isGraphic || byte == space
+            case "punct": isGraphic && !isAlphanumeric
+            case "space": isWhiteSpace(byte)
+            case "upper": 0x41...0x5A ~= byte
+            case "xdigit": hexValue(byte) != nil
+            default: nil
+            }
         }
 
         /// Accepts digits of either case; `nil` for other bytes.
@@ -121,11 +161,15 @@ extension ArraySlice<UInt8> {
 
     /// A copy without spaces and tabs at both ends.
     package var trimmed: ArraySlice<UInt8> {
-        guard let first = firstIndex(where: { !ASCII.isBlank($0) }),
-            let last = lastIndex(where: { !ASCII.isBlank($0) })
-        else { return [] }
-        return self[first...last]
+        drop(while: ASCII.isBlank).dropLast(while: ASCII.isBlank)
     }
+
+    package func dropLast(while isDropped: (UInt8) -> Bool) -> ArraySlice<UInt8> {
+        self[..<(lastIndex { !isDropped($0) }.map { $0 + 1 } ?? startIndex)]
+    }
+
+    /// The line without the carriage returns and line feeds at its end.
+    package var withoutLineEnd: ArraySlice<UInt8> { dropLast(while: ASCII.isLineEnd) }
 
     /// The text without a UTF-8 byte order mark at its beginning.
     package var withoutByteOrderMark: ArraySlice<UInt8> {
@@ -157,15 +201,5 @@ extension [UInt8] {
     package mutating func append(_ text: String) {
         var text = text
         text.withUTF8 { self += $0 }
-    }
-
-    package var hex: String {
-        String(unsafeUninitializedCapacity: count * 2) { buffer in
-            for (index, byte) in enumerated() {
-                buffer[2 * index] = ASCII.hexDigit(byte >> 4)
-                buffer[2 * index + 1] = ASCII.hexDigit(byte & 15)
-            }
-            return count * 2
-        }
     }
 }

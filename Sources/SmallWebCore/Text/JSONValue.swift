@@ -230,8 +230,8 @@ private struct JSONParser {
         guard compact.contains(where: { $0 >= 0x7F }) else { return compact }
         return String(decoding: compact, as: UTF8.self).unicodeScalars.reduce(into: []) {
             if TerminalText.isDangerous($1) {
-                let digits = String($1.value, radix: 16)
-                $0 += ("\\u" + String(repeating: "0", count: 4 - digits.count) + digits).utf8
+                $0.append("\\u")
+                $0.append(hex: UInt64($1.value), digits: 4)
             } else {
                 $0 += String($1).utf8
             }

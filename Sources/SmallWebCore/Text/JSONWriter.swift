@@ -119,7 +119,7 @@ extension Inlined {
             if number.magnitude >= 1 << 53 { return value(String(number)) }
             separate()
             if number < 0 { bytes.append(UInt8(ascii: "-")) }
-            append(digits: number.magnitude)
+            bytes.append(digits: number.magnitude)
         }
 
         package mutating func value(_ flag: Bool?) {
@@ -131,9 +131,9 @@ extension Inlined {
             guard let seconds else { return null() }
             let micros = UInt(max(0, (seconds * 1e6).rounded()))
             separate()
-            append(digits: micros / 1_000_000)
+            bytes.append(digits: micros / 1_000_000)
             bytes.append(ASCII.dot)
-            append(digits: micros % 1_000_000, atLeast: 6)
+            bytes.append(digits: micros % 1_000_000, atLeast: 6)
         }
 
         package mutating func value(base64 bytes: some Sequence<UInt8>) {
@@ -206,19 +206,6 @@ extension Inlined {
             depth -= 1
             bytes.append(close)
             needsComma = true
-        }
-
-        /// - Parameter count: Minimum number of digits, padded with zeros.
-        private mutating func append(digits number: UInt, atLeast count: Int = 1) {
-            withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 20) { digits in
-                var (start, rest) = (20, number)
-                repeat {
-                    start -= 1
-                    digits[start] = UInt8(ascii: "0") + UInt8(rest % 10)
-                    rest /= 10
-                } while rest > 0 || 20 - start < count
-                bytes.append(UnsafeBufferPointer(rebasing: digits[start...]))
-            }
         }
 
         private mutating func separate() {

@@ -40,7 +40,7 @@ public enum PercentEncoding {
     }
 
     /// Appends `%XX` with upper-case digits, the normal form of §6.2.2.1.
-    static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
+    package static func appendEscape(of byte: UInt8, to bytes: inout [UInt8]) {
         let digits = StaticString("0123456789ABCDEF").utf8Start
         bytes.append(ASCII.percent)
         bytes.append(digits[Int(byte >> 4)])

@@ -70,8 +70,7 @@ public enum TerminalText {
         if !isDangerous(scalar) {
             text.unicodeScalars.append(scalar)
         } else if scalar.value < 0x80 {
-            text += "\\x" + (scalar.value < 16 ? "0" : "")
-            text += String(scalar.value, radix: 16, uppercase: true)
+            text += "\\x" + [UInt8(scalar.value)].hex.uppercased()
         } else {
             text += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
         }

@@ -27,7 +27,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
         if let subtitle = feed.subtitle { text.append("## \(subtitle)\n") }
         text.append("\n")
         for entry in feed.entries {
-            let day = String(decoding: FeedTime.rfc3339(entry.time).prefix(10), as: UTF8.self)
+            let day = UTCDate.day(entry.time)
             text.append(
                 entry.title == day
                     ? "=> \(entry.url) \(day)\n" : "=> \(entry.url) \(day) \(entry.title)\n")
@@ -36,10 +36,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
     }
 
     private func jsonFeed(_ feed: Feed) -> [UInt8] {
-        let time = { (unixSeconds: Int) in
-            String(decoding: FeedTime.rfc3339(unixSeconds), as: UTF8.self)
-        }
-        return JSONWriter.line { writer in
+        JSONWriter.line { writer in
             writer.member("version", "https://jsonfeed.org/version/1.1")
             writer.member("title", feed.title)
             writer.member("home_page_url", feed.url)
@@ -54,7 +51,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
                     writer.member("title", entry.title)
                     // An item must have contents.
                     writer.member("content_text", entry.title)
-                    writer.member("date_published", time(entry.time))
+                    writer.member("date_published", UTCDate.second(entry.time))
                 }
             }
         }
@@ -69,7 +66,7 @@ private enum AtomWriter {
         if let subtitle = feed.subtitle { xml.line("subtitle", subtitle) }
         xml.line("id", feed.id)
         xml.link(feed.url)
-        xml.line("updated", FeedTime.rfc3339(feed.updated))
+        xml.line("updated", UTCDate.second(feed.updated))
         xml.open("author")
         xml.line("name", feed.author)
         xml.close("author")
@@ -78,7 +75,7 @@ private enum AtomWriter {
             xml.line("title", entry.title)
             xml.line("id", entry.url)
             xml.link(entry.url)
-            xml.line("updated", FeedTime.rfc3339(entry.time))
+            xml.line("updated", UTCDate.second(entry.time))
             xml.close("entry")
         }
         xml.close("feed")
@@ -95,18 +92,25 @@ private enum RSSWriter {
         xml.line("title", feed.title)
         xml.line("link", feed.url)
         xml.line("description", feed.subtitle ?? feed.title)
-        xml.line("lastBuildDate", FeedTime.rfc822(feed.updated))
+        xml.line("lastBuildDate", date(feed.updated))
         for entry in feed.entries {
             xml.open("item")
             xml.line("title", entry.title)
             xml.line("link", entry.url)
             xml.line("guid", Array(entry.url.utf8), attributes: " isPermaLink=\"true\"")
-            xml.line("pubDate", FeedTime.rfc822(entry.time))
+            xml.line("pubDate", date(entry.time))
             xml.close("item")
         }
         xml.close("channel")
         xml.close("rss")
         return xml.bytes
+    }
+
+    /// `Sat, 06 Apr 2024 12:00:00 +0000` (RFC 822 with the years of RFC 1123).
+    private static func date(_ unixSeconds: Int) -> String {
+        let time = UTCDate(unixSeconds)
+        let (day, year) = ("\(time.day.day)".padded(to: 2), "\(time.day.year)".padded(to: 4))
+        return "\(time.day.weekdayName), \(day) \(time.day.monthName) \(year) \(time.clock) +0000"
     }
 }
 

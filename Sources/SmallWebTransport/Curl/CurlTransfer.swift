@@ -303,7 +303,7 @@ final class CurlTransfer {
 
     func receiveHeader(_ line: UnsafeRawBufferPointer) -> Int {
         let isStatus = line.starts(with: "HTTP/".utf8)
-        let isEnd = line.first == ASCII.carriageReturn || line.first == ASCII.lineFeed
+        let isEnd = line.first.map(ASCII.isLineEnd) ?? false
         headerBytes += line.count
         // Interim replies may go on for hours, one a second, so their status lines do not count.
         headerLines += isStatus || isEnd ? 0 : 1

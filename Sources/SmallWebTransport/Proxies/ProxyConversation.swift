@@ -246,7 +246,7 @@ struct ConnectConversation: ProxyConversation {
             throw .proxy("the header of the proxy's reply is too long")
         }
         if missing > 0 { return .receive(missing) }
-        let line = header.prefix { $0 != ASCII.carriageReturn && $0 != ASCII.lineFeed }
+        let line = header.prefix { !ASCII.isLineEnd($0) }
         let words = line.split(separator: ASCII.space, maxSplits: 2)
         guard words.count > 1, words[1].count == 3, words[1].allSatisfy(ASCII.isDigit),
             let status = Int(String(decoding: words[1], as: UTF8.self)), words[0].count == 8
