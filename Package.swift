@@ -105,7 +105,8 @@ var targets: [Target] = [
     tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
     tests("SmallWebFormatsTests", ["SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests(
+        "SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests(
         "SmallWebArchiveTests",

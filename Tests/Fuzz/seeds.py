@@ -30,6 +30,7 @@ Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
 Sources/SmallWeb/Feeds/PageFeedReader.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
 Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
+Sources/SmallWeb/Pages/PageReader.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
 Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift

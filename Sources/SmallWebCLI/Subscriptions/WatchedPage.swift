@@ -31,7 +31,7 @@ struct ComparisonRules {
 }
 
 /// Reads one page for comparison, in bounded memory.
-final class WatchedPage: PageReader {
+final class WatchedPage: VisitReader {
     /// Longest text to show a difference of, and longest list of links, in bytes.
     static let keptMax = 1 << 20
     /// Longer lines are split.
