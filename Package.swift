@@ -103,7 +103,7 @@ var targets: [Target] = [
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
     tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
-    tests("SmallWebFormatsTests", ["SmallWebFormats"]),
+    tests("SmallWebFormatsTests", ["SmallWebCore", "SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
     tests(
         "SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins", "SmallWebTesting"]),
