@@ -83,13 +83,6 @@ public struct Link: Sendable {
     }()
 }
 
-extension GemtextReader {
-    /// A reader of gemtext, with prompt lines if the scheme of `page` has them.
-    package init(of page: URI, _ registry: Registry) {
-        self.init(readsPrompts: registry[page.scheme]?.scheme.hasPromptLines ?? false)
-    }
-}
-
 extension URI {
     /// With an ASCII host; `nil` for a host that cannot be one.
     fileprivate var whereItLeads: URI? {
