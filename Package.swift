@@ -56,7 +56,7 @@ var targets: [Target] = [
         [
             "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
         ]),
-    // Formats of the small web, without a network: gemtext.
+    // Formats of the small web, without a network: gemtext, menus, listings, headings, markup.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     // What a program imports: all of the above behind one door.
@@ -145,6 +145,7 @@ let package = Package(
     name: "smallweb",
     products: [
         .library(name: "SmallWeb", targets: ["SmallWeb"]),
+        .library(name: "SmallWebFormats", targets: ["SmallWebFormats"]),
         .library(name: "SmallWebRecords", targets: ["SmallWebRecords"]),
         .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
         .executable(name: "smallweb", targets: ["SmallWebMain"]),

@@ -211,7 +211,7 @@ private func finger(_ input: [UInt8]) {
 private func gopherMenu(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "gophers://h.test/1") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> [Item] in
-        var reader = MenuReader(base: base, lineBytesMax: 64, isWanted: true)
+        var reader = MenuReader(base: base, lineBytesMax: 64, hasTerminator: false)
         var items: [Item] = []
         for piece in pieces {
             let (more, error) = reader.add(piece)

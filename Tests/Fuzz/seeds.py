@@ -51,6 +51,7 @@ Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/Termin
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/ExtendedExpression.swift
 Sources/SmallWebFormats/GopherItemType.swift Sources/SmallWebFormats/GopherMenu.swift
+Sources/SmallWebFormats/Listing.swift
 Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
 Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
 Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift

@@ -2,15 +2,16 @@
 internal import SmallWebCore
 
 /// A day of the Gregorian calendar, in the years 1 to 9999.
-package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
-    package let year: Int
+public struct CivilDay: Sendable, Hashable, CustomStringConvertible {
+    /// 1 to 9999.
+    public let year: Int
     /// 1 to 12.
-    package let month: Int
+    public let month: Int
     /// From 1.
-    package let day: Int
+    public let day: Int
 
     /// `nil` for a day that does not exist, such as 30 February.
-    package init?(year: Int, month: Int, day: Int) {
+    public init?(year: Int, month: Int, day: Int) {
         guard 1...9999 ~= year, 1...12 ~= month, day >= 1,
             day <= Self.lengths[month - 1] + (month == 2 && Self.isLeap(year) ? 1 : 0)
         else { return nil }
@@ -20,7 +21,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     /// The day of a time in UTC; `nil` outside the years 1 to 9999.
     ///
     /// - Parameter unixSeconds: May be before 1970.
-    package init?(unixSeconds: Int) {
+    public init?(unixSeconds: Int) {
         guard -62_135_596_800..<253_402_300_800 ~= unixSeconds else { return nil }
         // Days since 1 March of the year 0, the beginning of an era of 400 years.
         let days = (unixSeconds + 719_468 * 86_400) / 86_400
@@ -43,7 +44,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Unix seconds of the day's beginning in UTC.
-    package var start: Int {
+    public var start: Int {
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400
         let yearOfEra = shifted % 400
@@ -53,13 +54,13 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Unix seconds of noon in UTC.
-    package var noon: Int { start + 43_200 }
+    public var noon: Int { start + 43_200 }
 
     /// 0 for Sunday.
     var weekday: Int { ((start / 86_400 % 7) + 11) % 7 }
 
     /// `2024-04-06`.
-    package var description: String {
+    public var description: String {
         var text: [UInt8] = []
         text.append(decimal: year, digits: 4)
         text.append(UInt8(ascii: "-"))

@@ -6,13 +6,18 @@ internal import SmallWebCore
 /// A heading is a line that begins with a date, or one that begins with `#`, `=` or `*` and a blank
 /// and has a date, or one that has a date and is underlined by at least three `=`, `-`, `~`, `*` or
 /// `_`.
-package struct PlainHeadingReader: Sendable {
-    package struct Heading: Sendable, Hashable {
+public struct PlainHeadingReader: Sendable {
+    /// A heading with a date.
+    public struct Heading: Sendable, Hashable {
         package let dated: DatedText
         /// The heading without its marks.
-        package let text: [UInt8]
+        public let text: [UInt8]
         /// Line number in the source, from 1.
-        package let number: Int
+        public let number: Int
+        /// Its date.
+        public var day: CivilDay { dated.day }
+        /// Its text without the date, a time behind that, and their separators; may be empty.
+        public var title: [UInt8] { dated.rest }
     }
 
     /// Longer lines are not headings.
@@ -22,14 +27,15 @@ package struct PlainHeadingReader: Sendable {
     private var previous: [UInt8] = []
     private var number = 0
 
-    package init() {}
+    /// A reader without input.
+    public init() {}
 
     /// The heading that the next line is or makes of the one before it.
     ///
     /// - Parameters:
     ///   - line: Without its line end; one of more than 1000 bytes is not a heading.
     ///   - number: From 1; pieces of one line have the same.
-    package mutating func add(_ line: ArraySlice<UInt8>, number: Int) -> Heading? {
+    public mutating func add(_ line: ArraySlice<UInt8>, number: Int) -> Heading? {
         let (before, isRest) = (previous, number == self.number)
         (previous, self.number) = ([], number)
         if isRest || line.count > Self.lineBytesMax { return nil }
