@@ -56,7 +56,7 @@ var targets: [Target] = [
         [
             "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
         ]),
-    // Formats of the small web, without a network: gemtext.
+    // Formats of the small web, without a network: gemtext, menus, listings, headings, markup.
     library("SmallWebFormats", ["SmallWebCore"]),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     // What a program imports: all of the above behind one door.
@@ -103,9 +103,10 @@ var targets: [Target] = [
         path: "Tests/Loopback", exclude: ["demo.sh"], swiftSettings: strict),
 
     tests("SmallWebCoreTests", ["SmallWebCore", "SmallWebTesting"]),
-    tests("SmallWebFormatsTests", ["SmallWebFormats"]),
+    tests("SmallWebFormatsTests", ["SmallWebCore", "SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
-    tests("SmallWebTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
+    tests(
+        "SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests(
         "SmallWebArchiveTests",
@@ -144,6 +145,7 @@ let package = Package(
     name: "smallweb",
     products: [
         .library(name: "SmallWeb", targets: ["SmallWeb"]),
+        .library(name: "SmallWebFormats", targets: ["SmallWebFormats"]),
         .library(name: "SmallWebRecords", targets: ["SmallWebRecords"]),
         .library(name: "SmallWebTesting", targets: ["SmallWebTesting"]),
         .executable(name: "smallweb", targets: ["SmallWebMain"]),

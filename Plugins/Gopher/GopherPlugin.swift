@@ -89,12 +89,14 @@ public struct GopherPlugin: ProtocolHandler {
     ) async throws(FetchError) -> Completeness {
         let isLines = type.form != .binary && !request.wantsRawBody
         var text = GopherText(heldBytesMax: request.limits.heldBytesMax)
-        var menu = MenuReader(
-            base: request.uri, lineBytesMax: request.limits.lineBytesMax,
-            isWanted: type.form == .menu)
+        var menu =
+            type.form == .menu
+            ? MenuReader(
+                base: request.uri, lineBytesMax: request.limits.lineBytesMax, hasTerminator: false)
+            : nil
         func deliver(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             try await emit(.body(bytes))
-            let (items, error) = menu.add(bytes)
+            guard let (items, error) = menu?.add(bytes) else { return }
             for item in items { try await emit(.item(item)) }
             if let error { throw error }
         }
@@ -116,7 +118,7 @@ public struct GopherPlugin: ProtocolHandler {
         if isLines {
             let wasTerminated = text.isTerminated
             try await text.finish(deliver)
-            if let item = menu.finish() { try await emit(.item(item)) }
+            if let item = menu?.finish() { try await emit(.item(item)) }
             if wasTerminated { return .complete }
         }
         if request.scheme.transport == .tls && ending == .endOfFile {

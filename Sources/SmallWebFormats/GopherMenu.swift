@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+public import SmallWebCore
 
 /// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: other
 /// lines are text. Pure.
@@ -103,9 +103,10 @@ package enum GopherMenu {
     }
 }
 
-package struct MenuReader {
+/// Parses a gopher menu (RFC 1436 §2), whose bytes arrive in arbitrary pieces, into items. Pure;
+/// holds at most one line. Lenient: a line that is not a menu's is text.
+public struct MenuReader: Sendable {
     private let base: URI
-    private let isWanted: Bool
     private var framer: LineFramer
     private var previousType: GopherItemType?
     private var isAtStart = true
@@ -113,19 +114,20 @@ package struct MenuReader {
     private var isEnded = false
 
     /// - Parameters:
-    ///   - isWanted: False for a reply that is not a menu, which has no items.
-    ///   - hasTerminator: True if the lone dot that ends a menu may occur in the bytes.
-    package init(base: URI, lineBytesMax: Int, isWanted: Bool, hasTerminator: Bool = false) {
+    ///   - base: The menu's own URI; links to the same server keep its scheme.
+    ///   - lineBytesMax: A longer line ends the menu with an error.
+    ///   - hasTerminator: True if the lone dot that ends a menu may occur in the bytes, as it does
+    ///     in a file and over another protocol than gopher.
+    public init(base: URI, lineBytesMax: Int = 65_536, hasTerminator: Bool = true) {
         self.hasTerminator = hasTerminator
         self.base = base
-        self.isWanted = isWanted
         framer = LineFramer(lineBytesMax: lineBytesMax)
     }
 
     /// The items of the lines that end within `bytes`, and an error after them for a line beyond
-    /// the limit.
-    package mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
-        guard isWanted, !isEnded else { return ([], nil) }
+    /// the limit, `protocol-error`.
+    public mutating func add(_ bytes: ArraySlice<UInt8>) -> (items: [Item], error: FetchError?) {
+        guard !isEnded else { return ([], nil) }
         var lines: [LineFramer.Line] = []
         var problem: FetchError?
         do throws(FetchError) {
@@ -143,7 +145,7 @@ package struct MenuReader {
 
     /// The last line, if no line feed ended it. It has no target, because it may be truncated
     /// anywhere, even within its host or port.
-    package mutating func finish() -> Item? {
+    public mutating func finish() -> Item? {
         guard !isEnded, let line = framer.finish()?.bytes, line.first != ASCII.dot else {
             return nil
         }

@@ -6,8 +6,10 @@ internal import SmallWebCore
 /// Text of the page cannot become markup: it is escaped, links lead to the caller's URLs, and
 /// control characters and characters that reorder text are dropped. Deterministic: equal lines give
 /// equal bytes.
-package struct MarkupWriter: Sendable {
-    package enum Format: Sendable {
+public struct MarkupWriter: Sendable {
+    /// The language of the fragment.
+    public enum Format: Sendable {
+        /// Elements of HTML 5, without a document around them.
         case html
         /// CommonMark.
         case markdown
@@ -19,12 +21,13 @@ package struct MarkupWriter: Sendable {
     private let format: Format
     private var block = Block.none
 
-    package init(_ format: Format) { self.format = format }
+    /// A writer without an open block.
+    public init(_ format: Format) { self.format = format }
 
     // MARK: Lines
 
     /// Converts a line of gemtext other than a link.
-    package mutating func line(_ line: GemtextLine) -> [UInt8] {
+    public mutating func line(_ line: GemtextLine) -> [UInt8] {
         let text = line.text[...]
         switch line.kind {
         case .link, .prompt: return link(text, to: nil)
@@ -40,7 +43,7 @@ package struct MarkupWriter: Sendable {
     }
 
     /// Writes a paragraph; an empty one only closes the open block.
-    package mutating func paragraph(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    public mutating func paragraph(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let text = Self.clean(text.trimmed)
         var bytes = close()
         guard !text.isEmpty else { return bytes }
@@ -59,7 +62,7 @@ package struct MarkupWriter: Sendable {
     /// - Parameters:
     ///   - url: Absolute, and safe to follow; `nil` to write the label alone.
     ///   - note: Trusted markup after the link.
-    package mutating func link(
+    public mutating func link(
         _ label: ArraySlice<UInt8>, to url: String?, note: String = ""
     ) -> [UInt8] {
         let label = Self.clean(label.trimmed)
@@ -88,12 +91,12 @@ package struct MarkupWriter: Sendable {
     }
 
     /// Writes a line that keeps its blanks.
-    package mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    public mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
         within(.preformatted, text)
     }
 
     /// Closes the open block at the end of the page.
-    package mutating func finish() -> [UInt8] { close() }
+    public mutating func finish() -> [UInt8] { close() }
 
     private mutating func heading(_ text: ArraySlice<UInt8>, _ level: Int) -> [UInt8] {
         let text = Self.clean(text.trimmed)

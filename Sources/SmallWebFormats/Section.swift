@@ -3,7 +3,7 @@ internal import SmallWebCore
 
 /// The part of a gemtext page below one heading: from the first heading line with its text to the
 /// next heading of its level or above. Pure.
-package struct GemtextSection: Sendable {
+public struct GemtextSection: Sendable {
     private enum Place: Sendable {
         case before
         case within(level: Int)
@@ -14,15 +14,16 @@ package struct GemtextSection: Sendable {
     private var place = Place.before
 
     /// - Parameter heading: The text without its mark; blanks around it are ignored.
-    package init(under heading: String) {
+    public init(under heading: String) {
         self.heading = Array(Array(heading.utf8)[...].trimmed)
     }
 
-    package var wasFound: Bool { if case .before = place { false } else { true } }
+    /// True if the heading has come.
+    public var wasFound: Bool { if case .before = place { false } else { true } }
 
     /// True if the line belongs to the part, which excludes the heading itself. Must be called with
     /// each line of the page in order.
-    package mutating func includes(_ line: GemtextLine) -> Bool {
+    public mutating func includes(_ line: GemtextLine) -> Bool {
         guard case .heading(let level) = line.kind else {
             if case .within = place { return true }
             return false

@@ -26,14 +26,9 @@ package final class ListReader {
 
     package let descriptor: Int32
     private let name: String
-    private let lineBytesMax: Int
-    private var buffer: [UInt8] = []
-    private var position = 0
-    /// The beginning of a line whose end is still to come.
-    private var pending: [UInt8] = []
-    private var isTooLong = false
+    private var framer: LineFramer
+    private var lines: ArraySlice<LineFramer.Line> = []
     private var isAtEnd = false
-    private var number = 0
     /// True if the last line has no line feed.
     package private(set) var isTorn = false
 
@@ -41,7 +36,7 @@ package final class ListReader {
     /// - Throws: `read`.
     package init(_ name: String, lineBytesMax: Int = ListReader.lineBytesMax) throws(FetchError) {
         self.name = name
-        self.lineBytesMax = lineBytesMax
+        framer = LineFramer(lineBytesMax: lineBytesMax)
         do throws(SystemError) {
             // Without O_NONBLOCK, opening a pipe waits for its writer and holds up everything.
             descriptor = try systemCall {
@@ -57,19 +52,10 @@ package final class ListReader {
 
     package func take() -> Taken {
         while true {
-            if let end = buffer[position...].firstLineFeed {
-                pend(buffer[position..<end])
-                position = end + 1
-                if let line = finishLine() { return line }
-                continue
+            while let line = lines.popFirst() {
+                if let taken = Self.taken(line) { return taken }
             }
-            pend(buffer[position...])
-            position = buffer.count
-            if isAtEnd {
-                guard !pending.isEmpty || isTooLong else { return .end }
-                isTorn = true
-                return finishLine() ?? .end
-            }
+            if isAtEnd { return .end }
             do throws(SystemError) {
                 guard try fill() else { return .nothing }
             } catch {
@@ -83,40 +69,28 @@ package final class ListReader {
         var event = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         // After a signal the result is -1, and a read would block.
         guard poll(&event, 1, 0) > 0 else { return false }
-        buffer = [UInt8](repeating: 0, count: 65_536)
-        position = 0
+        var buffer = [UInt8](repeating: 0, count: 65_536)
         do throws(SystemError) {
             let count = try systemCall { read(descriptor, &buffer, buffer.count) }
-            buffer.removeSubrange(count...)
             isAtEnd = count == 0
+            isTorn = isAtEnd && framer.isWithinLine
+            lines = framer.split(buffer[..<count], isLast: isAtEnd)[...]
             return true
         } catch {
-            buffer = []
             if error.number == EAGAIN { return false }
             throw error
         }
     }
 
-    private func pend(_ bytes: ArraySlice<UInt8>) {
-        guard !isTooLong else { return }
-        isTooLong = pending.count + bytes.count > lineBytesMax
-        if isTooLong { pending = [] } else { pending += bytes }
-    }
-
-    /// The pending line, unless there is nothing in it.
-    private func finishLine() -> Taken? {
-        number += 1
-        defer {
-            pending.removeAll(keepingCapacity: true)
-            isTooLong = false
-        }
-        if isTooLong { return .tooLong(number: number) }
-        if number == 1 { pending = Array(pending[...].withoutByteOrderMark) }
-        guard let first = pending.firstIndex(where: { !ASCII.isSpace($0) }),
-            let last = pending.lastIndex(where: { !ASCII.isSpace($0) }),
-            pending[first] != UInt8(ascii: "#")
+    /// `nil` for a line with nothing in it, and for the rest of one that is too long.
+    private static func taken(_ line: LineFramer.Line) -> Taken? {
+        let (bytes, number) = (line.bytes, line.number)
+        guard line.isWhole else { return line.isBeginning ? .tooLong(number: number) : nil }
+        guard let first = bytes.firstIndex(where: { !ASCII.isSpace($0) }),
+            let last = bytes.lastIndex(where: { !ASCII.isSpace($0) }),
+            bytes[first] != UInt8(ascii: "#")
         else { return nil }
-        return .line(Array(pending[first...last])[...], number: number)
+        return .line(Array(bytes[first...last])[...], number: number)
     }
 
     private static func failure(_ name: String, _ error: SystemError) -> FetchError {

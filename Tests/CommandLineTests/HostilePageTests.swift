@@ -19,18 +19,19 @@ import Testing
         return style
     }
 
-    private func laidOut(_ page: String, _ view: inout PageView) -> String {
-        var reader = GemtextReader()
-        return reader.add(Array(page.utf8)[...]).map { view.lines(of: $0) }.joined()
-            + view.references()
+    private func laidOut(_ page: String, at base: URI, _ view: inout PageView) -> String {
+        let head = Head(.success, mediaType: MediaType("text/gemini"))
+        var reader = PageReader(head, base: base, registry: .builtIn)
+        let lines = reader.read(.body(Array(page.utf8)[...]))
+        return lines.map { view.lines(of: $0, reader.link($0)) }.joined() + view.references()
     }
 
     @Test func aLongURLIsNotRepeatedInEveryLineOfItsLabel() throws {
         let base = try URI(parsing: "gemini://example.org/")
         let url = "/" + String(repeating: "x", count: 30_000)
         let label = String(repeating: "words ", count: 5_000)
-        var view = PageView(style: style(), base: base, registry: .builtIn)
-        let text = laidOut("=> \(url) \(label)\n=> /a short\n", &view)
+        var view = PageView(style: style(), isMenu: false)
+        let text = laidOut("=> \(url) \(label)\n=> /a short\n", at: base, &view)
         #expect(text.utf8.count < 80_000)
         #expect(text.contains("]8;;gemini://example.org/a\u{1B}\\short"))
     }
@@ -38,23 +39,25 @@ import Testing
     @Test func whatAllLinksTakeIsBounded() throws {
         let base = try URI(
             parsing: "gemini://example.org/" + String(repeating: "x", count: 900) + "/")
-        var view = PageView(style: style(20), base: base, registry: .builtIn, urlBytesMax: 10_000)
+        var view = PageView(style: style(20), isMenu: false, urlBytesMax: 10_000)
         let page = String(repeating: "=> a\n", count: 1_000)
-        let text = laidOut(page + "=> b last\n", &view)
+        let text = laidOut(page + "=> b last\n", at: base, &view)
         #expect(text.hasPrefix("[1] \u{1B}]8;;gemini://example.org/xxx"))
         #expect(text.contains("\n=> a\n=> b last\n\n[1] "), "as written")
         #expect(text.utf8.count < 40_000)
         // Nor does one long label get the URL with each of its lines.
-        view = PageView(style: style(20), base: base, registry: .builtIn, urlBytesMax: 10_000)
+        view = PageView(style: style(20), isMenu: false, urlBytesMax: 10_000)
         let label = String(repeating: "words ", count: 5_000)
-        #expect(laidOut("=> a \(label)\n", &view).utf8.count < 80_000)
+        #expect(laidOut("=> a \(label)\n", at: base, &view).utf8.count < 80_000)
     }
 
     @Test func menusAreBoundedTheSameWay() throws {
         let base = try URI(parsing: "gopher://example.org/")
-        var view = PageView(style: style(), base: base, registry: .builtIn, urlBytesMax: 1_000)
+        var view = PageView(style: style(), isMenu: true, urlBytesMax: 1_000)
         let item = Item(kind: .text, text: "t", url: "gopher://example.org/0/" + "long/place")
-        let lines = (0..<100).map { _ in view.line(of: item) }
+        var reader = PageReader(Head(.success), base: base, registry: .builtIn)
+        let lines = (0..<100).flatMap { _ in reader.read(.item(item)) }
+            .map { view.lines(of: $0, reader.link($0)) }
         #expect(lines[0].contains("[1]") && !lines[99].contains("["))
         #expect(view.references().split(separator: "\n").count <= 20)
     }

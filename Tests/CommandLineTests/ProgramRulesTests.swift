@@ -236,8 +236,9 @@ struct ProgramRulesTests {
             awk 'BEGIN { for (i = 0; i < \(count); i++) printf "0a\\t/\\th\\t70\\r\\n" }'
             """
         let folder = try smallweb.plugin("#!/bin/sh\n" + script)
-        let records = try smallweb.records(["links", "--plugin", folder, "trial://h/"]).records
-        #expect(records["link"].count == 10_000)
+        let words = ["links", "--json", "--plugin", folder, "trial://h/"]
+        let records = try Records(try smallweb.run(words).output)
+        #expect(records.all.count { $0["type"]?.string == "link" } == 10_000)
         let warnings = try #require(records.terminal.first)["warnings"]?.array ?? []
         #expect(warnings.map { $0["code"]?.string } == codes)
     }

@@ -27,7 +27,7 @@ details() {
 }
 
 start=$SECONDS
-for package in swift-fetch swift-embed swift-plugin; do
+for package in swift-fetch swift-embed swift-plugin swift-page; do
     if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
@@ -61,6 +61,18 @@ daytime=daytime://127.0.0.1:$(cat "$work/daytime")
 
 must "a handler is tested on its fixtures" "${SWIFT:-swift}" test --skip-build --disable-xctest \
     --package-path "$root/docs/examples/swift-plugin" --scratch-path "$scratch"
+
+printf '# A & B\n=> b.gmi C\n=> javascript:alert(1) D\n* end' |
+    "$scratch/debug/page" gemini://h.test/a/ >"$work/output"
+must "gemtext becomes HTML" grep -qx '<h1>A &amp; B</h1>' "$work/output"
+must "its links are absolute" grep -qx '<p><a href="gemini://h.test/a/b.gmi">C</a></p>' "$work/output"
+must "nothing is run by a browser" grep -qx '<p>D</p>' "$work/output"
+must "the last line is read" grep -qx '<li>end</li>' "$work/output"
+printf 'iHello\t\t\t\r\n0About\t/about\th.test\t70\r\n.\r\n' |
+    "$scratch/debug/page" gopher://h.test/1/ menu >"$work/output"
+must "a menu becomes HTML" \
+    grep -qx '<p><a href="gopher://h.test/0/about">About</a></p>' "$work/output"
+must "its text stays as it is" grep -qx 'Hello' "$work/output"
 
 "$scratch/debug/fetch" "$gemini/links/" "$gopher/1/" >"$work/output"
 must "a page has its status and type" grep -qx '20, text/gemini' "$work/output"

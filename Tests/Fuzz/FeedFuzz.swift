@@ -26,10 +26,9 @@ internal import Glibc
 }
 
 private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Heading] {
-    var reader = PlainHeadingReader()
-    var found = pieces.flatMap { reader.add($0) }
-    if let last = reader.finish() { found.append(last) }
-    return found
+    var (framer, reader) = (LineFramer(lineBytesMax: 65_536), PlainHeadingReader())
+    let lines = pieces.flatMap { framer.split($0) } + framer.split([], isLast: true)
+    return lines.compactMap { reader.add($0.bytes, number: $0.number) }
 }
 
 /// Every format of a feed quotes its texts: no text ends an element or a line, or drives a

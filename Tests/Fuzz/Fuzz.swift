@@ -211,7 +211,7 @@ private func finger(_ input: [UInt8]) {
 private func gopherMenu(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "gophers://h.test/1") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> [Item] in
-        var reader = MenuReader(base: base, lineBytesMax: 64, isWanted: true)
+        var reader = MenuReader(base: base, lineBytesMax: 64, hasTerminator: false)
         var items: [Item] = []
         for piece in pieces {
             let (more, error) = reader.add(piece)
@@ -407,4 +407,18 @@ private func lineFramer(_ input: [UInt8]) {
     if !last.isEmpty { lines.append(last) }
     check(framed([input[...]]) == lines, "the lines of the whole")
     check(framed(Pieces(of: input).pieces) == lines, "the lines of the pieces")
+    let split = { (pieces: [ArraySlice<UInt8>]) -> [LineFramer.Line] in
+        var framer = LineFramer(lineBytesMax: 16)
+        return pieces.flatMap { framer.split($0) } + framer.split([], isLast: true)
+    }
+    let pieces = split([input[...]])
+    check(pieces == split(Pieces(of: input).pieces), "the pieces depend on the pieces")
+    check(pieces.allSatisfy { $0.bytes.count <= 16 }, "longer than a piece may be")
+    let mark = [0xEF, 0xBB, 0xBF] as [UInt8]
+    let ends: Set<UInt8> = [10, 13]
+    check(
+        pieces.flatMap { $0.bytes.filter { !ends.contains($0) } }
+            == (input.starts(with: mark) ? input.dropFirst(3) : input[...]).filter {
+                !ends.contains($0)
+            }, "bytes are lost")
 }

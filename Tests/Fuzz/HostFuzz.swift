@@ -222,9 +222,9 @@ func links(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "gemini://h.test/a/b") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> [(url: String, line: Int)] in
         let head = Head(.success, mediaType: MediaType("text/gemini"))
-        var reader = LinkReader(head, base: base, registry: .builtIn)
-        var links = pieces.flatMap { reader.links(in: $0) }
-        if let last = reader.finish() { links.append(last) }
+        var reader = PageReader(head, base: base, registry: .builtIn)
+        var links = pieces.flatMap { reader.links(in: .body($0)) }
+        if let last = reader.lastLink(isWhole: true) { links.append(last) }
         return links.map { ($0.url, $0.line) }
     }
     let whole = read([input[...]])
@@ -232,6 +232,7 @@ func links(_ input: [UInt8]) {
     check(whole.map(\.url) == pieced.map(\.url), "the links depend on the pieces")
     check(whole.map(\.line) == pieced.map(\.line), "the lines depend on the pieces")
     checkItems(whole.map(\.url), base)
+    checkLines(input, base)
     for (url, line) in whole {
         check(line >= 1, "line \(line)")
         guard !url.isEmpty else { continue }
@@ -239,13 +240,31 @@ func links(_ input: [UInt8]) {
     }
 }
 
+/// The lines of the same bytes as other kinds of pages.
+private func checkLines(_ input: [UInt8], _ base: URI) {
+    for type in ["text/gemini; charset=iso-8859-1", "text/plain", "application/gopher-menu"] {
+        let read = { (pieces: [ArraySlice<UInt8>]) -> [[UInt8]] in
+            var reader = PageReader(
+                Head(.success, mediaType: MediaType(parsing: type)), base: base,
+                registry: .builtIn, under: "a", readsSource: true)
+            let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
+            check(reader.hasHeading || !lines.contains(where: \.isIncluded), "a section of nothing")
+            return lines.map { Array($0.bytes) }
+        }
+        let whole = read([input[...]])
+        check(whole == read(Pieces(of: input).pieces), "\(type): the lines depend on the pieces")
+        check(whole.allSatisfy { !$0.contains(10) && $0.count <= 65_536 }, "\(type): a line")
+    }
+}
+
 /// The same links as the items of a menu.
 private func checkItems(_ urls: [String], _ base: URI) {
-    var reader = LinkReader(
+    var reader = PageReader(
         Head(.success, mediaType: MediaType("application/gopher-menu")), base: base,
         registry: .builtIn)
     for (index, url) in urls.enumerated() {
-        let link = reader.link(Item(kind: .link, text: "a", url: url.isEmpty ? nil : url))
+        let item = Item(kind: .link, text: "a", url: url.isEmpty ? nil : url)
+        guard let link = reader.links(in: .item(item)).first else { fatalError("no link") }
         check(link.url == url && link.line == index + 1, "\(url) becomes \(link.url)")
         check(link.isLink && link.label == "a", "another link")
     }

@@ -72,6 +72,54 @@ internal import Testing
         }
     }
 
+    // MARK: Splitting
+
+    /// A `+` before a piece that continues a line, a `|` after each that ends one.
+    private func split(_ pieces: [ArraySlice<UInt8>], limit: Int = 5) -> [String] {
+        var framer = LineFramer(lineBytesMax: limit)
+        let lines = pieces.flatMap { framer.split($0) } + framer.split([], isLast: true)
+        #expect(!framer.isWithinLine && lines.allSatisfy { $0.bytes.count <= limit })
+        return lines.map { line in
+            let text = String(decoding: line.bytes, as: UTF8.self)
+            let marks = (line.isBeginning ? "" : "+", line.isTerminated ? "|" : "")
+            return "\(line.number)\(marks.0) \(text)\(marks.1)"
+        }
+    }
+
+    private func split(_ text: String, limit: Int = 5) -> [String] {
+        split([Array(text.utf8)[...]], limit: limit)
+    }
+
+    @Test func splitsALongLine() {
+        #expect(split("12345\nabc") == ["1 12345|", "2 abc|"])
+        #expect(split("1234567\r\nabc\r") == ["1 12345", "1+ 67|", "2 abc|"])
+        #expect(split("12345\r\n\n") == ["1 12345", "2 |"])
+        #expect(split("\u{FEFF}ab\n\u{FEFF}ab\n") == ["1 ab|", "2 \u{FEFF}ab|"])
+        #expect(split("éééé\n") == ["1 éé", "1+ éé|"])
+    }
+
+    @Test func splitsTheSameFromEveryPiece() {
+        var random = SeededGenerator(seed: 11)
+        for _ in 0..<500 {
+            let bytes = random.bytes(upTo: 40, alphabet: "\r\n\nabc\u{FEFF}é😀")
+            let whole = split([bytes[...]])
+            #expect(split(random.pieces(of: bytes)) == whole)
+            #expect(split(bytes.indices.map { bytes[$0...$0] }) == whole)
+            for cut in bytes.indices {
+                #expect(split([bytes[..<cut], bytes[cut...]]) == whole, "cut at \(cut)")
+                // A truncated text has the same lines, but for its last.
+                let some = split([bytes[..<cut]])
+                #expect(some.dropLast().elementsEqual(whole.prefix(max(0, some.count - 1))))
+            }
+        }
+    }
+
+    @Test func aLineWithoutAnEndIsNotHeld() {
+        var framer = LineFramer(lineBytesMax: 1000)
+        let endless = [UInt8](repeating: 0x80, count: 100_000)
+        #expect(framer.split(endless[...]).reduce(0) { $0 + $1.bytes.count } >= 98_000)
+    }
+
     @Test func framesALine() throws {
         #expect(try LineFramer.frame("a\tb".utf8) == Array("a\tb\r\n".utf8))
         #expect(try LineFramer.frame("".utf8) == [13, 10])

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWebCore
 internal import SmallWebFormats
 internal import SmallWebTestSupport
 internal import Testing
@@ -85,10 +86,9 @@ internal import Testing
 
 @Suite struct PlainHeadingTests {
     private func headings(_ pieces: [ArraySlice<UInt8>]) -> [String] {
-        var reader = PlainHeadingReader()
-        var found = pieces.flatMap { reader.add($0) }
-        if let last = reader.finish() { found.append(last) }
-        return found.map { heading in
+        var (framer, reader) = (LineFramer(lineBytesMax: 3000), PlainHeadingReader())
+        let lines = pieces.flatMap { framer.split($0) } + framer.split([], isLast: true)
+        return lines.compactMap { reader.add($0.bytes, number: $0.number) }.map { heading in
             let text = String(decoding: heading.text, as: UTF8.self)
             let rest = String(decoding: heading.dated.rest, as: UTF8.self)
             return "\(heading.number) \(heading.dated.day) [\(text)] \(rest)"
@@ -135,6 +135,9 @@ internal import Testing
     @Test func skipsLongLines() {
         let long = "2024-04-06 " + String(repeating: "a", count: 2000)
         #expect(headings([Array((long + "\n---\n2024-04-05\n").utf8)[...]]).count == 1)
+        // Nor is the rest of one that comes in pieces a heading.
+        let longer = String(repeating: "a", count: 3000) + "2024-04-06\n---\n"
+        #expect(headings([Array(longer.utf8)[...]]) == [])
     }
 }
 

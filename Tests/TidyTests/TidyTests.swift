@@ -328,7 +328,8 @@ import Testing
 
     /// The modules of products, and those that they export.
     private static let documented = [
-        "Sources/SmallWeb/", "Sources/SmallWebCore/", "Sources/SmallWebPlugins/",
+        "Sources/SmallWeb/", "Sources/SmallWebCore/", "Sources/SmallWebFormats/",
+        "Sources/SmallWebPlugins/",
         "Sources/SmallWebRecords/", "Sources/SmallWebTesting/", "Sources/SmallWebTransport/",
     ]
 

@@ -21,7 +21,7 @@ graphs = target + "/graphs"
 # What `import SmallWeb` shows of other modules is documented as its own. The other modules are
 # products; each has a page NAME.md in the catalog.
 EXPORTED = ["SmallWebCore", "SmallWebPlugins", "SmallWebTransport"]
-MODULES = ["SmallWeb", "SmallWebRecords", "SmallWebTesting"]
+MODULES = ["SmallWeb", "SmallWebFormats", "SmallWebRecords", "SmallWebTesting"]
 
 swift = shutil.which(os.environ.get("SWIFT", "swift"))
 tools = os.path.dirname(os.path.realpath(swift))

@@ -38,23 +38,20 @@ public struct Page: Sendable {
     /// The body as text, from the charset that the server names; invalid bytes become U+FFFD. It
     /// may hold control characters.
     public var text: String {
-        let charset = mediaType?.charset.flatMap(CharsetConverter.init(from:))
-        let text = charset.map { $0.convert(body[...]) + $0.finish() }
-        return String(decoding: text ?? body, as: UTF8.self)
+        String(decoding: reader.text(of: body[...], isLast: true), as: UTF8.self)
     }
 
     /// Links of gemtext, and menu lines that are links. Computed on each access.
     public var links: [Link] {
-        var links: [Link] = []
-        if let head = ending.head {
-            var reader = LinkReader(head, base: ending.uri, registry: plugins)
-            links = reader.links(in: body[...])
-            if let last = reader.finish() { links.append(last) }
-        }
-        links += items.enumerated().map {
-            Link($0.element, base: ending.uri, line: $0.offset + 1, registry: plugins)
-        }
-        return links.filter { $0.isLink && $0.kind.isLine && $0.uri != nil }
+        var reader = reader
+        var links = reader.links(in: .body(body[...]))
+        if let last = reader.lastLink(isWhole: true) { links.append(last) }
+        for item in items { links += reader.links(in: .item(item)) }
+        return links.filter { $0.isLink && $0.uri != nil }
+    }
+
+    private var reader: PageReader {
+        PageReader(ending.head ?? Head(.success), base: ending.uri, registry: plugins)
     }
 
     /// - Throws: `truncated` when the page is incomplete.

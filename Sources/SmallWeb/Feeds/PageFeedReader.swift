@@ -32,12 +32,9 @@ package struct PageFeedReader {
     package static let undatedMax = 20_000
 
     private let base: URI
-    private let registry: Registry
     private let rules: FeedRules
     private let essence: String
-    private var gemtext: GemtextReader?
-    private var section: GemtextSection?
-    private let charset: CharsetConverter?
+    private var page: PageReader
     private var headings: PlainHeadingReader?
     /// First bytes of a possible feed; `nil` once that is decided.
     private var beginning: [UInt8]?
@@ -67,19 +64,15 @@ package struct PageFeedReader {
     /// - Parameter base: The page's own URI, after redirects.
     package init(_ head: Head, base: URI, registry: Registry, _ rules: FeedRules) {
         self.base = base.withoutPassword
-        self.registry = registry
         self.rules = rules
+        page = PageReader(
+            head, base: base, registry: registry, under: rules.heading, readsSource: true)
         dated = FeedEntries(countMax: rules.entriesMax)
         let type = head.mediaType
         essence = type?.essence ?? ""
         nature = head.isUnchanged ? .unchanged : .other
-        charset = type?.charset.flatMap(CharsetConverter.init(from:))
         switch essence {
-        case "text/gemini":
-            gemtext = GemtextReader(of: base, registry)
-            section = rules.heading.map { GemtextSection(under: $0) }
-            nature = .page
-        case "application/gopher-menu": nature = .page
+        case "text/gemini", "application/gopher-menu": nature = .page
         case "text/plain", "text/markdown":
             headings = PlainHeadingReader()
             beginning = []
@@ -93,23 +86,24 @@ package struct PageFeedReader {
     package var mayBeDocument: Bool { beginning != nil || nature == .document }
 
     /// True if the heading of the rules is on the page, or they have none.
-    package var hasHeading: Bool { rules.heading == nil || section?.wasFound ?? false }
+    package var hasHeading: Bool { page.hasHeading }
 
     package mutating func take(_ event: Event) {
         switch event {
-        case .body(let bytes): read(bytes)
+        case .body(let bytes):
+            sniff(bytes)
+            guard page.kind == .gemtext || headings != nil else { return }
         case .item(let item): add(item)
         default: break
         }
+        for line in page.read(event) { add(line) }
     }
 
     /// Ends the page.
     ///
     /// - Parameter isWhole: True if a last line without a line feed is complete.
     package mutating func finish(isWhole: Bool) {
-        if let charset { show(charset.finish()[...]) }
-        if isWhole, let line = gemtext?.finish() { add(line) }
-        if isWhole, let heading = headings?.finish() { add(heading.text, heading.dated) }
+        for line in page.finish(isWhole: isWhole) where isWhole { add(line) }
         endDay()
         judge()
     }
@@ -117,14 +111,11 @@ package struct PageFeedReader {
     /// The dated entries, the newest first.
     package mutating func newest() -> [Feed.Entry] { dated.newest() }
 
-    // MARK: Bytes
-
-    private mutating func read(_ bytes: ArraySlice<UInt8>) {
+    private mutating func sniff(_ bytes: ArraySlice<UInt8>) {
         if let count = beginning?.count {
             beginning? += bytes.prefix(FeedSniffer.bytesMax - count)
             if (beginning?.count ?? 0) >= FeedSniffer.bytesMax { judge() }
         }
-        show(charset.map { $0.convert(bytes)[...] } ?? bytes)
     }
 
     /// Decides by its beginning whether the page is a feed.
@@ -141,34 +132,36 @@ package struct PageFeedReader {
         }
     }
 
-    private mutating func show(_ text: ArraySlice<UInt8>) {
-        if gemtext != nil {
-            for line in gemtext?.add(text) ?? [] { add(line) }
-        } else if headings != nil {
-            for heading in headings?.add(text) ?? [] { add(heading.text, heading.dated) }
+    // MARK: Lines
+
+    private mutating func add(_ line: PageLine) {
+        switch line.content {
+        case .gemtext(let text): add(text, line)
+        case .item: break
+        case .text:
+            if let heading = headings?.add(line.bytes, number: line.number) {
+                add(heading.text, heading.dated)
+            }
         }
     }
 
-    // MARK: Lines
-
-    private mutating func add(_ line: GemtextLine) {
-        let isIncluded = section?.includes(line) ?? true
-        if case .heading(let level) = line.kind, begin(line, level, isIncluded) { return }
-        switch line.kind {
-        case .heading(1) where title == nil && !line.text.isEmpty:
-            title = FeedText.line(line.text)
-            lastHeading = line.number
-        case .heading(2) where lastHeading > 0 && line.number == lastHeading + 1:
-            if !line.text.isEmpty { subtitle = FeedText.line(line.text) }
+    private mutating func add(_ text: GemtextLine, _ line: PageLine) {
+        if case .heading(let level) = text.kind, begin(text, level, line.isIncluded) { return }
+        switch text.kind {
+        case .heading(1) where title == nil && !text.text.isEmpty:
+            title = FeedText.line(text.text)
+            lastHeading = text.number
+        case .heading(2) where lastHeading > 0 && text.number == lastHeading + 1:
+            if !text.text.isEmpty { subtitle = FeedText.line(text.text) }
         // A prompt asks for input: nothing is there to be read.
-        case .link where isIncluded:
-            let date = DatedText(label: line.text[...])
+        case .link where line.isIncluded:
+            let date = DatedText(label: text.text[...])
             let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
             guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
-                let uri = Link(line, base: base, registry: registry).uri
+                let uri = page.link(line)?.uri
             else { return }
             if time != nil { day?.hasLinks = true }
-            add(uri.description, date, line.text[...], time: time)
+            add(uri.description, date, text.text[...], time: time)
         default: break
         }
     }
@@ -206,7 +199,7 @@ package struct PageFeedReader {
         let text = Array(item.text.utf8)
         let date = item.time == nil ? DatedText(item: text[...]) : nil
         guard date != nil || item.time != nil || rules.takesUndated,
-            let uri = Link(item, base: base, line: 0, registry: registry).uri
+            let uri = page.link(item, line: 0).uri
         else { return }
         add(uri.withoutPassword.description, date, text[...], time: item.time)
     }
@@ -225,7 +218,7 @@ package struct PageFeedReader {
 
     /// Adds a heading with a date; its entry leads to the heading itself.
     private mutating func add(_ heading: [UInt8], _ dated: DatedText) {
-        guard rules.heading == nil || section != nil else { return }
+        guard rules.heading == nil || page.kind == .gemtext else { return }
         var uri = base
         uri.fragment = PercentEncoding.encode(heading)
         add(uri.description, dated, heading[...])

@@ -20,9 +20,7 @@ struct MenuItems {
             !request.scheme.readsMenus, request.wantsItems, !request.wantsRawBody
         else { return nil }
         self.isHeld = isHeld
-        reader = MenuReader(
-            base: request.uri, lineBytesMax: request.limits.lineBytesMax, isWanted: true,
-            hasTerminator: true)
+        reader = MenuReader(base: request.uri, lineBytesMax: request.limits.lineBytesMax)
     }
 
     /// A line that is too long ends the menu here; the bytes are delivered all the same.

@@ -83,13 +83,6 @@ public struct Link: Sendable {
     }()
 }
 
-extension GemtextReader {
-    /// A reader of gemtext, with prompt lines if the scheme of `page` has them.
-    package init(of page: URI, _ registry: Registry) {
-        self.init(readsPrompts: registry[page.scheme]?.scheme.hasPromptLines ?? false)
-    }
-}
-
 extension URI {
     /// With an ASCII host; `nil` for a host that cannot be one.
     fileprivate var whereItLeads: URI? {
@@ -98,53 +91,6 @@ extension URI {
         } catch {
             // Without libidn2 this cannot be decided here; the fetch will report it.
             return error.outcome == .notBuiltIn ? self : nil
-        }
-    }
-}
-
-/// Finds the links of one page while it arrives: in gemtext, and among the menu lines that its
-/// plugin emits as items.
-package struct LinkReader {
-    private var gemtext: GemtextReader?
-    private let charset: CharsetConverter?
-    private let base: URI
-    private let registry: Registry
-    private var itemsCount = 0
-
-    /// - Parameter base: The page's own URI, after redirects.
-    package init(_ head: Head, base: URI, registry: Registry) {
-        self.base = base
-        self.registry = registry
-        let isGemtext = head.mediaType?.essence == "text/gemini"
-        gemtext = isGemtext ? GemtextReader(of: base, registry) : nil
-        charset = isGemtext ? head.mediaType?.charset.flatMap(CharsetConverter.init(from:)) : nil
-        isOfUse = isGemtext || head.mediaType?.essence == "application/gopher-menu"
-    }
-
-    /// False while the page is of a kind that has no links, as far as we read it.
-    package private(set) var isOfUse: Bool
-
-    package mutating func links(in bytes: ArraySlice<UInt8>) -> [Link] {
-        let text = charset.map { $0.convert(bytes)[...] } ?? bytes
-        return (gemtext?.add(text) ?? []).compactMap(link)
-    }
-
-    package mutating func link(_ item: Item) -> Link {
-        isOfUse = true
-        itemsCount += 1
-        return Link(item, base: base, line: itemsCount, registry: registry)
-    }
-
-    /// The link in a last line without a line feed.
-    package mutating func finish() -> Link? {
-        if let charset { _ = gemtext?.add(charset.finish()[...]) }
-        return gemtext?.finish().flatMap(link)
-    }
-
-    private func link(_ line: GemtextLine) -> Link? {
-        switch line.kind {
-        case .link, .prompt: Link(line, base: base, registry: registry)
-        default: nil
         }
     }
 }

@@ -11,7 +11,7 @@ final class LinkList: EventOutput {
     private let style: PageStyle?
     private let listsAll: Bool
     /// `nil` before the head.
-    private var reader: LinkReader?
+    private var reader: PageReader?
     private var rows: [(url: String, text: String)] = []
     private var hasHeader = false
     private var hasLinks = false
@@ -32,25 +32,23 @@ final class LinkList: EventOutput {
         switch event {
         case .head(let head):
             try sink.begin(head)
-            reader = LinkReader(head, base: log.uri, registry: registry)
-        case .body(let bytes):
-            for link in reader?.links(in: bytes) ?? [] { try add(link) }
+            reader = PageReader(head, base: log.uri, registry: registry)
+        case .body, .item:
+            for link in reader?.links(in: event) ?? [] { try add(link) }
             // Columns on a terminal depend on all rows, so rows are buffered.
-            if style == nil { try writeRows() }
-        case .item(let item) where item.kind.isLine:
-            if let link = reader?.link(item) { try add(link) }
+            if style == nil, case .body = event { try writeRows() }
         default: break
         }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
         guard reader != nil else { return }
-        // The last line of a truncated page may be truncated itself.
-        if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
+        let isWhole = ending.completeness != .truncated
+        if let link = reader?.lastLink(isWhole: isWhole) { try add(link) }
         try writeRows()
         try sink.commit(ending)
         reader?.noteUseless(ending, log, isWarning: true)
-        if reader?.isOfUse == true, !hasLinks, ending.outcome == .ok {
+        if reader?.readsLinks == true, !hasLinks, ending.outcome == .ok {
             log.note(.note(Note("no-links", "the page has no links")))
         }
     }
@@ -113,7 +111,7 @@ final class LinkRecorder: EventOutput {
     private let registry: Registry
     private let listsAll: Bool
     /// `nil` before the head.
-    private var reader: LinkReader?
+    private var reader: PageReader?
 
     /// - Parameter all: True to include lines without a link.
     init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
@@ -122,17 +120,15 @@ final class LinkRecorder: EventOutput {
 
     func take(_ event: Event) throws(FetchError) {
         switch event {
-        case .head(let head): reader = LinkReader(head, base: log.uri, registry: registry)
-        case .body(let bytes): for link in reader?.links(in: bytes) ?? [] { try add(link) }
-        case .item(let item) where item.kind != .reference:
-            if let link = reader?.link(item) { try add(link) }
+        case .head(let head): reader = PageReader(head, base: log.uri, registry: registry)
+        case .body, .item: for link in reader?.links(in: event) ?? [] { try add(link) }
         default: break
         }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        // The last line of a truncated page may be truncated itself.
-        if let link = reader?.finish(), ending.completeness != .truncated { try add(link) }
+        let isWhole = ending.completeness != .truncated
+        if let link = reader?.lastLink(isWhole: isWhole) { try add(link) }
         reader?.noteUseless(ending, log, isWarning: false)
     }
 
@@ -141,12 +137,12 @@ final class LinkRecorder: EventOutput {
     }
 }
 
-extension LinkReader {
+extension PageReader {
     /// Notes that links are not read from this type of page, to explain an empty list.
     ///
     /// - Parameter isWarning: True to print it for scripts, too; a record always has the note.
     fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog, isWarning: Bool) {
-        guard !isOfUse else { return }
+        guard !readsLinks else { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
         var note = Note("no-links", "links are not read from \(type)")
         note.isWarning = isWarning

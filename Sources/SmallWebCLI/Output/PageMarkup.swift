@@ -4,24 +4,12 @@ internal import SmallWebFormats
 
 /// `--render html` and `markdown`: a page as a markup fragment, safe with any content.
 final class PageMarkup: EventOutput {
-    private enum Form {
-        case gemtext(GemtextReader)
-        /// Lines arrive as items; the bytes are ignored.
-        case items
-        case text
-    }
-
     private let target: BodyTarget
     private let log: FetchLog
     private let registry: Registry
     private var writer: MarkupWriter
     /// `nil` before the head.
-    private var form: Form?
-    private var charset: CharsetConverter?
-    /// Incomplete last line of a text.
-    private var pending: [UInt8] = []
-
-    private static let lineBytesMax = 65_536
+    private var reader: PageReader?
 
     init(
         to target: BodyTarget, log: FetchLog, registry: Registry, _ format: MarkupWriter.Format
@@ -31,12 +19,8 @@ final class PageMarkup: EventOutput {
     }
 
     func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head): try begin(head)
-        case .body(let bytes): try show(charset.map { $0.convert(bytes)[...] } ?? bytes)
-        case .item(let item) where item.kind != .reference: try write(item)
-        default: break
-        }
+        if case .head(let head) = event { try begin(head) }
+        try write(reader?.read(event) ?? [])
     }
 
     /// - Throws: `write` for a body that is not text.
@@ -47,63 +31,25 @@ final class PageMarkup: EventOutput {
                 .write, .output, "\(type.essence) cannot be shown as text",
                 hint: "save it with -O or -o FILE")
         }
-        switch type?.essence {
-        case "text/gemini": form = .gemtext(GemtextReader(of: log.uri, registry))
-        case "application/gopher-menu": form = .items
-        default: form = .text
-        }
-        charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        reader = PageReader(head, base: log.uri, registry: registry)
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        if let charset { try show(charset.finish()[...]) }
-        if case .gemtext(var reader) = form, let line = reader.finish() {
-            try target.write(markup(of: line)[...])
-        }
-        if !pending.isEmpty { try target.write(writer.preformatted(pending[...])[...]) }
+        try write(reader?.finish(isWhole: ending.completeness != .truncated) ?? [])
         try target.write(writer.finish()[...])
     }
 
-    private func show(_ text: ArraySlice<UInt8>) throws(FetchError) {
-        var bytes: [UInt8] = []
-        switch form {
-        case .gemtext(var reader):
-            // Take the reader out of `form` first, to avoid a copy.
-            form = .text
-            let lines = reader.add(text)
-            form = .gemtext(reader)
-            for line in lines { bytes += markup(of: line) }
-        case .text:
-            for byte in text {
-                let isEnd = byte == ASCII.lineFeed
-                // Never split a character.
-                if isEnd || pending.count >= Self.lineBytesMax && byte & 0xC0 != 0x80 {
-                    if pending.last == ASCII.carriageReturn { pending.removeLast() }
-                    bytes += writer.preformatted(pending[...])
-                    pending.removeAll(keepingCapacity: true)
-                }
-                if !isEnd { pending.append(byte) }
-            }
-        case .items, nil: break
-        }
+    private func write(_ lines: [PageLine]) throws(FetchError) {
+        let bytes = lines.flatMap(markup)
         if !bytes.isEmpty { try target.write(bytes[...]) }
     }
 
-    private func write(_ item: Item) throws(FetchError) {
-        // A listing that is text as well, such as a directory of a Git repository.
-        if case .text = form { form = .items }
-        let link = Link(item, base: log.uri, line: 0, registry: registry)
-        let bytes =
-            item.kind == .info
-            ? writer.preformatted(link.text[...])
-            : writer.link(link.text[...], to: url(of: link), note: note(link.kind))
-        try target.write(bytes[...])
-    }
-
-    private func markup(of line: GemtextLine) -> [UInt8] {
-        guard line.kind == .link || line.kind == .prompt else { return writer.line(line) }
-        let link = Link(line, base: log.uri.withoutPassword, registry: registry)
-        return writer.link(line.text[...], to: url(of: link), note: note(link.kind))
+    private func markup(of line: PageLine) -> [UInt8] {
+        if let link = reader?.link(line), link.kind != .info {
+            return writer.link(link.text[...], to: url(of: link), note: note(link.kind))
+        }
+        guard case .gemtext(let line) = line.content else { return writer.preformatted(line.bytes) }
+        return writer.line(line)
     }
 
     private func note(_ kind: Item.Kind) -> String {

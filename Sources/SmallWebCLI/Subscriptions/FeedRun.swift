@@ -25,7 +25,7 @@ final class FeedRun: SubscriptionRun {
         try super.init(.feed, context, file)
     }
 
-    override func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> any PageReader {
+    override func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> any VisitReader {
         FeedPageReader(
             PageFeedReader(head, base: log.uri, registry: registry, rules),
             keepsDocument: passesDocuments)
@@ -144,7 +144,7 @@ final class FeedRun: SubscriptionRun {
 }
 
 /// Reads the entries of one page; buffers a page that is a feed already.
-final class FeedPageReader: PageReader {
+final class FeedPageReader: VisitReader {
     var page: PageFeedReader
     /// The unchanged bytes.
     private(set) var document: Spool?

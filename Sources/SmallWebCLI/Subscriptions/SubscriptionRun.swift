@@ -36,7 +36,7 @@ class SubscriptionRun {
 
     func reader(
         _ head: Head, _ log: FetchLog, _ registry: Registry
-    ) throws(FetchError) -> any PageReader {
+    ) throws(FetchError) -> any VisitReader {
         preconditionFailure("each kind of run has its own")
     }
 
@@ -65,7 +65,7 @@ class SubscriptionRun {
     }
 }
 
-protocol PageReader: AnyObject {
+protocol VisitReader: AnyObject {
     func take(_ event: Event) throws(FetchError)
     func finish(_ ending: Ending) throws(FetchError)
 }
@@ -73,7 +73,7 @@ protocol PageReader: AnyObject {
 struct Visit {
     enum Result {
         /// A body, consumed by the reader.
-        case page(any PageReader)
+        case page(any VisitReader)
         /// Not modified, according to the server.
         case unchanged
         /// Gone permanently; `isFirst` unless an earlier run had found so.
@@ -156,7 +156,7 @@ final class SubscriptionOutput: Output {
     private let key: String?
     private(set) var plan: RequestPlan
     private var log: FetchLog?
-    private var reader: (any PageReader)?
+    private var reader: (any VisitReader)?
     private var trace: Trace?
     /// A result without a request.
     private var early: (Visit.Result, Outcome)?

@@ -34,7 +34,7 @@ final class WatchRun: SubscriptionRun {
 
     override func reader(
         _ head: Head, _ log: FetchLog, _ registry: Registry
-    ) throws(FetchError) -> any PageReader {
+    ) throws(FetchError) -> any VisitReader {
         try WatchedPage(head, log, registry, rules)
     }
 

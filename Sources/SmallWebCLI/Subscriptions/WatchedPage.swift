@@ -31,23 +31,15 @@ struct ComparisonRules {
 }
 
 /// Reads one page for comparison, in bounded memory.
-final class WatchedPage: PageReader {
+final class WatchedPage: VisitReader {
     /// Longest text to show a difference of, and longest list of links, in bytes.
     static let keptMax = 1 << 20
-    /// Longer lines are split.
-    private static let lineBytesMax = 65_536
 
     private let rules: ComparisonRules
-    private let base: URI
-    private let registry: Registry
+    private var page: PageReader
     private let body: Digest
     private let compared: Digest
     private let isText: Bool
-    private let charset: CharsetConverter?
-    /// Parsers of gemtext, for links and headings.
-    private var gemtext: GemtextReader?
-    private var section: GemtextSection?
-    private var pending: [UInt8] = []
     private var links: Set<String> = []
     private var linkBytes = 0
 
@@ -66,40 +58,32 @@ final class WatchedPage: PageReader {
         throws(FetchError)
     {
         self.rules = rules
-        self.registry = registry
-        base = log.uri.withoutPassword
+        page = PageReader(
+            head, base: log.uri, registry: registry, under: rules.heading, readsSource: true)
         (body, compared) = (try Digest(.sha256), try Digest(.sha256))
         let type = head.mediaType
         isText = type?.isText ?? true
-        charset = type?.charset.flatMap(CharsetConverter.init(from:))
-        if type?.essence == "text/gemini" {
-            gemtext = GemtextReader(of: log.uri, registry)
-            section = rules.heading.map { GemtextSection(under: $0) }
-        }
         text = rules.keepsText && isText ? [] : nil
         if !isText { textProblem = "\(type?.essence ?? "it") is not text" }
         linkList = rules.comparesLinks ? [] : nil
     }
 
     func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .body(let bytes):
+        if case .body(let bytes) = event {
             size += bytes.count
             body.update(bytes)
-            if readsLines { try read(charset.map { $0.convert(bytes)[...] } ?? bytes) }
-        case .item(let item) where rules.comparesLinks && rules.heading == nil:
-            let link = Link(item, base: base, line: 0, registry: registry)
-            if link.isLink, link.kind != .reference { add(link) }
-        default: break
+            guard readsLines else { return }
         }
+        for line in page.read(event) { try compare(line) }
     }
 
     private var readsLines: Bool { isText && (!rules.isOfBody || text != nil) }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        if let charset, readsLines { try read(charset.finish()[...]) }
-        if readsLines, !pending.isEmpty { try takeLine() }
-        if let heading = rules.heading, section?.wasFound != true {
+        for line in page.finish(isWhole: ending.completeness != .truncated) where readsLines {
+            try compare(line)
+        }
+        if let heading = rules.heading, !page.hasHeading {
             throw FetchError(
                 .protocolError, .body, "no heading \"\(heading)\"",
                 hint: "it must be the whole text of a heading line of gemtext")
@@ -113,47 +97,16 @@ final class WatchedPage: PageReader {
         comparedDigest = rules.basis + ":" + compared.finish().hex
     }
 
-    // MARK: Lines
-
-    private func read(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        var rest = bytes
-        while !rest.isEmpty {
-            let end = rest.firstLineFeed
-            var line = rest[..<(end ?? rest.endIndex)]
-            rest = end.map { rest[($0 + 1)...] } ?? []
-            while pending.count + line.count > Self.lineBytesMax {
-                let room = Self.lineBytesMax - pending.count
-                pending += line.prefix(room)
-                line = line.dropFirst(room)
-                try takeLine()
-            }
-            pending += line
-            if end != nil { try takeLine() }
-        }
-    }
-
-    private func takeLine() throws(FetchError) {
-        var line = pending
-        pending = []
-        if line.last == ASCII.carriageReturn { line.removeLast() }
-        if gemtext != nil, section != nil || rules.comparesLinks {
-            let lines = gemtext?.add((line + [ASCII.lineFeed])[...]) ?? []
-            // Each piece of a split line counts as a line.
-            for line in lines {
-                let isIncluded = section?.includes(line) ?? true
-                if isIncluded && rules.comparesLinks && line.kind == .link {
-                    add(Link(line, base: base, registry: registry))
-                }
-                guard isIncluded else { return }
-            }
-        } else if rules.heading != nil {
-            return
-        }
-        guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line[...]) else { return }
-        line.append(ASCII.lineFeed)
-        if !rules.comparesLinks { compared.update(line[...]) }
+    private func compare(_ line: PageLine) throws(FetchError) {
+        guard line.isIncluded else { return }
+        if rules.comparesLinks, let link = page.link(line), link.isLink { add(link) }
+        if case .item = line.content { return }
+        guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line.bytes)
+        else { return }
+        let bytes = line.bytes + [ASCII.lineFeed]
+        if !rules.comparesLinks { compared.update(bytes) }
         guard let count = text?.count else { return }
-        if count + line.count <= Self.keptMax { text? += line } else { text = nil }
+        if count + bytes.count <= Self.keptMax { text? += bytes } else { text = nil }
     }
 
     private func add(_ link: Link) {

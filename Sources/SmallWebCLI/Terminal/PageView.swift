@@ -12,34 +12,38 @@ struct PageView {
     }
 
     private let style: PageStyle
-    private let base: URI
     /// Targets of the numbers, beginning with 1.
     private(set) var targets: [Target] = []
-    private let registry: Registry
-    /// True for a table, in which lines have a column for the protocol's item type.
-    private var isTable = false
+    /// The layout of items; `nil` before the first of a listing.
+    private var layout: Layout?
     /// Remaining limit for URLs in bytes: a small page of `=> a` below a long address has large
     /// absolute URLs.
     private var urlBytesLeft: Int
-    private var linesCount = 0
 
-    /// - Parameters:
-    ///   - base: The page's own URI, after redirects.
-    ///   - registry: Supported schemes, for the links to number.
-    ///   - urlBytesMax: Limit for all URLs; links beyond it are shown unresolved.
-    init(style: PageStyle, base: URI, registry: Registry, urlBytesMax: Int = 16 << 20) {
+    private enum Layout {
+        case menu, listing
+        /// Lines with a column for the protocol's item type.
+        case table
+    }
+
+    /// - Parameter urlBytesMax: Limit for all URLs; links beyond it are shown unresolved.
+    init(style: PageStyle, isMenu: Bool, urlBytesMax: Int = 16 << 20) {
         self.style = style
-        self.registry = registry
-        var base = base
-        // Never show a password; a user name alone may be part of the address.
-        if base.userinfo?.contains(":") ?? false { base.userinfo = nil }
-        self.base = base
+        layout = isMenu ? .menu : nil
         urlBytesLeft = urlBytesMax
+    }
+
+    mutating func lines(of line: PageLine, _ link: Link?) -> String {
+        switch (line.content, link) {
+        case (.gemtext(let line), _): lines(of: line, link)
+        case (.item(let item), let link?): lines(of: item, link)
+        case (.item, nil), (.text, _): wrapped(Self.preformatted(line.bytes))
+        }
     }
 
     // MARK: Gemtext
 
-    mutating func lines(of line: GemtextLine) -> String {
+    private mutating func lines(of line: GemtextLine, _ link: Link?) -> String {
         let text = Self.plain(line.text)
         switch line.kind {
         case .text: return wrapped(text)
@@ -49,15 +53,12 @@ struct PageView {
         case .quote: return wrapped(text, first: "> ", others: "> ")
         case .fence: return ""
         case .preformatted:
-            // Preformatted text is neither wrapped nor stripped of tabs.
-            let text = TerminalText.withoutSequences(line.text[...])
-            return String(decoding: TerminalText.escape(Array(text)), as: UTF8.self) + "\n"
+            return Self.preformatted(line.text[...]) + "\n"
         case .link, .prompt:
-            let link = Link(line, base: base, registry: registry)
             let target = Self.plain(line.target)
-            let asks = link.kind == .input
-            guard let url = link.uri?.description,
-                let label = number(url, question: asks ? link.label : nil)
+            let asks = link?.kind == .input
+            guard let url = link?.uri?.description,
+                let label = number(url, question: asks ? link?.label : nil)
             else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
             let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
             return lines(ofLink: name, label, to: url)
@@ -79,19 +80,21 @@ struct PageView {
 
     // MARK: Menus and listings
 
-    /// - Returns: The header of the following lines.
-    mutating func beginTable() -> String {
-        isTable = true
-        return style.bold("      TYPE    NAME") + "\n"
+    private mutating func lines(of item: Item, _ link: Link) -> String {
+        var header = ""
+        if layout == nil {
+            // A directory of a Git repository has types.
+            layout = item.type == nil ? .listing : .table
+            if layout == .table { header = style.bold("      TYPE    NAME") + "\n" }
+        }
+        return header + (layout == .listing ? entry(item, link) : row(item, link))
     }
 
     /// Neither wrapped nor truncated, as menus contain drawings.
-    mutating func line(of item: Item) -> String {
-        linesCount += 1
-        let link = Link(item, base: base, line: linesCount, registry: registry)
+    private mutating func row(_ item: Item, _ link: Link) -> String {
         let text = Self.line(item.text.utf8)
         let type =
-            isTable ? Help.padded(TerminalText.escapeLine(item.type ?? ""), 6) + "  " : ""
+            layout == .table ? Help.padded(TerminalText.escapeLine(item.type ?? ""), 6) + "  " : ""
         guard let url = link.uri?.description, let label = number(url) else {
             let mark = item.kind == .error ? "error: " : link.isLink ? "(no URL) " : ""
             return "      \(type)\(mark)\(text)\n"
@@ -108,10 +111,7 @@ struct PageView {
             + "\n"
     }
 
-    /// Lays out an item of a listing that is text with links.
-    mutating func lines(of item: Item) -> String {
-        linesCount += 1
-        let link = Link(item, base: base, line: linesCount, registry: registry)
+    private mutating func entry(_ item: Item, _ link: Link) -> String {
         let text = Self.plain(Array(item.text.utf8))
         if let url = link.uri?.description, let label = number(url) {
             return lines(ofLink: text, label, to: url)
@@ -156,6 +156,12 @@ struct PageView {
             lines += (lines.isEmpty ? first : others) + mark(line) + "\n"
         }
         return lines
+    }
+
+    /// One line with its tabs, safe to show.
+    private static func preformatted(_ bytes: ArraySlice<UInt8>) -> String {
+        let text = Array(TerminalText.withoutSequences(bytes))
+        return String(decoding: TerminalText.escape(text), as: UTF8.self)
     }
 
     /// One line with tabs as spaces, safe to show.

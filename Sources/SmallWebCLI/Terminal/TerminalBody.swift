@@ -6,20 +6,16 @@ internal import SmallWebFormats
 /// binary data.
 final class TerminalBody: EventOutput {
     private enum Form {
-        case gemtext(GemtextReader)
-        /// Lines arrive as items; the bytes are ignored.
-        case menu
-        /// A text with links; lines arrive as items, but a last line without its end as bytes only.
-        case listing
+        case laidOut
+        /// Text without control characters.
         case text
-        /// Text with long lines wrapped.
-        case reading
         /// Binary data, unchanged.
         case bytes
     }
 
+    private var form = Form.laidOut
     /// `nil` before the head.
-    private var form: Form?
+    private var reader: PageReader?
     private let style: PageStyle
     private let isLaidOut: Bool
     private var view: PageView
@@ -27,13 +23,7 @@ final class TerminalBody: EventOutput {
     private let log: FetchLog
     private let registry: Registry
     private let page: OpenedPage?
-    private var charset: CharsetConverter?
     private var filter = TerminalText.Filter()
-    /// Incomplete last line of a wrapped text or a listing.
-    private var pending: [UInt8] = []
-
-    /// Longer lines are split.
-    private static let lineBytesMax = 65_536
 
     /// - Parameter isLaidOut: False to remove control characters only.
     init(
@@ -46,14 +36,16 @@ final class TerminalBody: EventOutput {
         self.page = page
         self.style = style
         self.isLaidOut = isLaidOut
-        view = PageView(style: style, base: log.uri, registry: registry)
+        view = PageView(style: style, isMenu: false)
     }
 
     func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head): try begin(head)
-        case .body(let bytes): try write(bytes)
-        case .item(let item) where item.kind.isLine: try write(item)
+        if case .head(let head) = event { return try begin(head) }
+        switch (form, event) {
+        case (.laidOut, _): try show(reader?.read(event) ?? [])
+        case (.text, .body(let bytes)):
+            try target.write(filter.filter(reader?.text(of: bytes) ?? [])[...])
+        case (.bytes, .body(let bytes)): try target.write(bytes)
         default: break
         }
     }
@@ -70,15 +62,11 @@ final class TerminalBody: EventOutput {
             page?.isRefused = true
             throw refusal(of: type)
         }
-        form =
-            switch type?.essence {
-            case "text/gemini" where isLaidOut:
-                .gemtext(GemtextReader(of: log.uri, registry))
-            case "application/gopher-menu" where isLaidOut: .menu
-            default: style.isForReading ? .reading : .text
-            }
-        view = PageView(style: style, base: log.uri, registry: registry)
-        charset = type?.charset.flatMap(CharsetConverter.init(from:))
+        let reader = PageReader(head, base: log.uri, registry: registry)
+        self.reader = reader
+        let isPage = isLaidOut && (reader.kind == .gemtext || reader.kind == .menu)
+        form = isPage || style.isForReading ? .laidOut : .text
+        view = PageView(style: style, isMenu: reader.kind == .menu)
         if page?.isInSession ?? false {
             try target.write(style.dim(TerminalText.escapeLine(log.uri.display)) + "\n")
         }
@@ -97,100 +85,30 @@ final class TerminalBody: EventOutput {
                 ? nil : "save it: smallweb get -O URL, or -o FILE")
     }
 
-    private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        try show(charset.map { $0.convert(bytes)[...] } ?? bytes)
-    }
-
-    private func show(_ text: ArraySlice<UInt8>) throws(FetchError) {
-        switch form {
-        case .gemtext(var reader):
-            // Take the reader out of `form` first, to avoid a copy.
-            form = .text
-            let lines = reader.add(text)
-            form = .gemtext(reader)
-            var shown = ""
-            for line in lines {
-                shown += view.lines(of: line)
-                if case .heading = line.kind, page?.title == "" {
-                    page?.title = String(PageView.plain(line.text).prefix(200))
-                }
+    private func show(_ lines: [PageLine]) throws(FetchError) {
+        var shown = ""
+        for line in lines {
+            shown += view.lines(of: line, reader?.link(line))
+            if case .gemtext(let line) = line.content, case .heading = line.kind, page?.title == ""
+            {
+                page?.title = String(PageView.plain(line.text).prefix(200))
             }
-            if !shown.isEmpty { try target.write(shown) }
-        case .menu, nil: break
-        case .listing: keepLastLine(text)
-        case .text: try target.write(filter.filter(text)[...])
-        case .bytes: try target.write(text)
-        case .reading: try wrap(filter.filter(text))
         }
-    }
-
-    private func write(_ item: Item) throws(FetchError) {
-        if case .reading = form {
-            // The line received as bytes comes again as an item.
-            (filter, pending) = (TerminalText.Filter(), [])
-            // A directory of a Git repository has types, so show a table.
-            form = item.type == nil ? .listing : .menu
-            if item.type != nil { try target.write(view.beginTable()) }
-        }
-        switch form {
-        case .menu: try target.write(view.line(of: item))
-        case .listing: try target.write(view.lines(of: item))
-        default: break
-        }
-    }
-
-    private func keepLastLine(_ text: ArraySlice<UInt8>) {
-        if let end = text.lastIndex(of: ASCII.lineFeed) {
-            pending = Array(text[(end + 1)...].prefix(Self.lineBytesMax))
-        } else {
-            pending += text.prefix(Self.lineBytesMax - pending.count)
-        }
+        if !shown.isEmpty { try target.write(shown) }
     }
 
     /// Writes the buffered rest, and a line end if the text has none.
     func finish(_ ending: Ending) throws(FetchError) {
         defer { page?.targets = view.targets }
-        if let charset { try show(charset.finish()[...]) }
         switch form {
-        case .gemtext(var reader):
-            if let line = reader.finish() { try target.write(view.lines(of: line)) }
-            try target.write(view.references())
-        case .menu: try target.write(view.references())
-        case .listing:
-            let last = pending
-            pending = []
-            if !last.isEmpty { try wrap(TerminalText.escape(last) + [ASCII.lineFeed]) }
+        case .laidOut:
+            try show(reader?.finish(isWhole: ending.completeness != .truncated) ?? [])
             try target.write(view.references())
         case .text:
-            var rest = filter.filter([], isLast: true)
+            var rest = filter.filter(reader?.text(of: [], isLast: true) ?? [], isLast: true)
             if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
             try target.write(rest[...])
-        case .reading:
-            try wrap(filter.filter([], isLast: true))
-            if !pending.isEmpty { try wrap([ASCII.lineFeed]) }
-        case .bytes, nil: break
+        case .bytes: break
         }
-    }
-
-    /// - Parameter text: Safe to show.
-    private func wrap(_ text: [UInt8]) throws(FetchError) {
-        var shown = ""
-        func show(_ line: [UInt8]) {
-            for line in DisplayWidth.wrapped(
-                String(decoding: line, as: UTF8.self), to: style.columns)
-            {
-                shown += line + "\n"
-            }
-        }
-        for byte in text {
-            let isEnd = byte == ASCII.lineFeed
-            // Never split a character.
-            if isEnd || pending.count >= Self.lineBytesMax && byte & 0xC0 != 0x80 {
-                show(pending)
-                pending = []
-            }
-            if !isEnd { pending.append(byte) }
-        }
-        if !shown.isEmpty { try target.write(shown) }
     }
 }

@@ -5,17 +5,25 @@
 /// A line ends with LF or CRLF; neither is delivered. Pure: no I/O, bounded by `lineBytesMax` per
 /// line.
 public struct LineFramer: Sendable {
-    /// One line.
+    /// One line, or with `split` a piece of a long one.
     public struct Line: Sendable, Hashable {
         /// Without its line end.
         public let bytes: ArraySlice<UInt8>
-        /// False for a last line without a line feed.
+        /// False for a last line without a line feed, and for a piece that another one follows.
         public let isTerminated: Bool
+        /// Line number from 1; pieces of one line have the same.
+        package let number: Int
+        /// False for a piece that continues a line.
+        package let isBeginning: Bool
+        package var isWhole: Bool { isBeginning && isTerminated }
     }
 
     /// Limit of a line's length, without its line end.
     public let lineBytesMax: Int
     private var pending: [UInt8] = []
+    private var number = 1
+    private var isBeginning = true
+    package var isWithinLine: Bool { !pending.isEmpty }
 
     /// A framer without input.
     public init(lineBytesMax: Int) { self.lineBytesMax = lineBytesMax }
@@ -36,7 +44,8 @@ public struct LineFramer: Sendable {
             }
             if line.last == ASCII.carriageReturn { line.removeLast() }
             try check(line.count)
-            try body(Line(bytes: line, isTerminated: true))
+            try body(Line(bytes: line, isTerminated: true, number: number, isBeginning: true))
+            number += 1
             rest = rest[(lineFeed + 1)...]
         }
         pending += rest
@@ -48,7 +57,57 @@ public struct LineFramer: Sendable {
     public mutating func finish() -> Line? {
         guard !pending.isEmpty else { return nil }
         defer { pending = [] }
-        return Line(bytes: pending[...], isTerminated: false)
+        return Line(
+            bytes: pending[...], isTerminated: false, number: number, isBeginning: isBeginning)
+    }
+
+    /// The lines that end within the next bytes, without a byte order mark at the very beginning. A
+    /// longer line comes in pieces of at most `lineBytesMax`, which must be at least 4, and none of
+    /// them ends within a UTF-8 character. The lines do not depend on how the bytes are cut.
+    ///
+    /// - Parameter isLast: True to end a last line that has no line feed.
+    package mutating func split(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) -> [Line] {
+        var lines: [Line] = []
+        var rest = bytes
+        while !rest.isEmpty {
+            let end = rest.firstLineFeed
+            var line = rest[..<(end ?? rest.endIndex)]
+            rest = end.map { rest[($0 + 1)...] } ?? []
+            while pending.count + line.count > lineBytesMax {
+                let room = lineBytesMax - pending.count
+                pending += line.prefix(room)
+                line = line.dropFirst(room)
+                let kept = pending.count - pending[...].cutCharacterCount
+                lines.append(piece(pending[..<kept], isTerminated: false))
+                pending = Array(pending[kept...])
+            }
+            guard end != nil else {
+                pending += line
+                break
+            }
+            if let whole = endLine(line) { lines.append(whole) }
+        }
+        if isLast, !pending.isEmpty, let last = endLine([]) { lines.append(last) }
+        return lines
+    }
+
+    private mutating func endLine(_ bytes: ArraySlice<UInt8>) -> Line? {
+        var line = bytes
+        if !pending.isEmpty {
+            line = (pending + bytes)[...]
+            pending = []
+        }
+        if line.last == ASCII.carriageReturn { line.removeLast() }
+        defer { (isBeginning, number) = (true, number + 1) }
+        // A line that exactly filled its pieces has an empty rest.
+        return isBeginning || !line.isEmpty ? piece(line, isTerminated: true) : nil
+    }
+
+    private mutating func piece(_ bytes: ArraySlice<UInt8>, isTerminated: Bool) -> Line {
+        defer { isBeginning = false }
+        return Line(
+            bytes: number == 1 && isBeginning ? bytes.withoutByteOrderMark : bytes,
+            isTerminated: isTerminated, number: number, isBeginning: isBeginning)
     }
 
     /// A line with its end, ready to send.

@@ -2,12 +2,13 @@
 internal import Glibc
 
 /// A day of the Gregorian calendar. Pure.
-package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
-    package let year: Int
+public struct CivilDay: Sendable, Hashable, CustomStringConvertible {
+    /// 1 to 9999.
+    public let year: Int
     /// 1 to 12.
-    package let month: Int
+    public let month: Int
     /// From 1.
-    package let day: Int
+    public let day: Int
     /// Days since 1 January 1970; may be negative.
     private let number: Int
 
@@ -17,7 +18,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
 
     /// `nil` outside the years 1 to 9999, and for a day that does not exist, such as 30 February.
-    package init?(year: Int, month: Int, day: Int) {
+    public init?(year: Int, month: Int, day: Int) {
         guard 1...9999 ~= year, 1...12 ~= month, 1...31 ~= day else { return nil }
         // Years begin in March, so that the leap day is the last of its year.
         let years = month > 2 ? year : year - 1
@@ -41,10 +42,10 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Unix seconds of the day's beginning in UTC.
-    package var start: Int { number * 86_400 }
+    public var start: Int { number * 86_400 }
 
     /// Unix seconds of noon in UTC.
-    package var noon: Int { start + 43_200 }
+    public var noon: Int { start + 43_200 }
 
     /// Unix seconds of a time on this day in UTC; `nil` for one that no clock shows.
     ///
@@ -61,7 +62,7 @@ package struct CivilDay: Sendable, Hashable, CustomStringConvertible {
     package var monthName: String { Self.months[month - 1] }
 
     /// `2024-04-06`.
-    package var description: String {
+    public var description: String {
         var text: [UInt8] = []
         append(to: &text)
         return String(decoding: text, as: UTF8.self)

@@ -1,61 +1,44 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Finds the dated headings of a plain text, which arrives in arbitrary pieces. Pure; holds at most
-/// two lines.
+/// Finds the dated headings of a plain text, line by line. Pure; holds at most one line.
 ///
 /// A heading is a line that begins with a date, or one that begins with `#`, `=` or `*` and a blank
 /// and has a date, or one that has a date and is underlined by at least three `=`, `-`, `~`, `*` or
 /// `_`.
-package struct PlainHeadingReader: Sendable {
-    package struct Heading: Sendable, Hashable {
+public struct PlainHeadingReader: Sendable {
+    /// A heading with a date.
+    public struct Heading: Sendable, Hashable {
         package let dated: DatedText
         /// The heading without its marks.
-        package let text: [UInt8]
+        public let text: [UInt8]
         /// Line number in the source, from 1.
-        package let number: Int
+        public let number: Int
+        /// Its date.
+        public var day: CivilDay { dated.day }
+        /// Its text without the date, a time behind that, and their separators; may be empty.
+        public var title: [UInt8] { dated.rest }
     }
 
     /// Longer lines are not headings.
     private static let lineBytesMax = 1000
 
-    private var pending: [UInt8] = []
-    private var isTooLong = false
     /// The preceding line, if an underline would make it a heading.
     private var previous: [UInt8] = []
-    private var number = 1
+    private var number = 0
 
-    package init() {}
+    /// A reader without input.
+    public init() {}
 
-    /// The headings recognised within the next bytes.
-    package mutating func add(_ bytes: ArraySlice<UInt8>) -> [Heading] {
-        var headings: [Heading] = []
-        var rest = bytes
-        while !rest.isEmpty {
-            let end = rest.firstLineFeed
-            let line = rest[..<(end ?? rest.endIndex)]
-            rest = end.map { rest[($0 + 1)...] } ?? []
-            if pending.count + line.count > Self.lineBytesMax {
-                isTooLong = true
-                pending = []
-            }
-            if !isTooLong { pending += line }
-            guard end != nil else { continue }
-            if let heading = take() { headings.append(heading) }
-            number += 1
-        }
-        return headings
-    }
-
-    /// The heading in a last line without a line feed.
-    package mutating func finish() -> Heading? { pending.isEmpty ? nil : take() }
-
-    private mutating func take() -> Heading? {
-        if pending.last == ASCII.carriageReturn { pending.removeLast() }
-        let line = number == 1 ? pending[...].withoutByteOrderMark : pending[...]
-        let (before, wasTooLong) = (previous, isTooLong)
-        (pending, previous, isTooLong) = ([], [], false)
-        if wasTooLong { return nil }
+    /// The heading that the next line is or makes of the one before it.
+    ///
+    /// - Parameters:
+    ///   - line: Without its line end; one of more than 1000 bytes is not a heading.
+    ///   - number: From 1; pieces of one line have the same.
+    public mutating func add(_ line: ArraySlice<UInt8>, number: Int) -> Heading? {
+        let (before, isRest) = (previous, number == self.number)
+        (previous, self.number) = ([], number)
+        if isRest || line.count > Self.lineBytesMax { return nil }
         if Self.isUnderline(line.trimmed) {
             let text = before[...].trimmed
             return DatedText(item: text).map {

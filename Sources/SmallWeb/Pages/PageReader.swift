@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+package import SmallWebFormats
+
+package struct PageLine: Sendable {
+    package enum Content: Sendable {
+        case gemtext(GemtextLine)
+        /// A line of a menu or listing.
+        case item(Item)
+        /// A line of any other text, or of the source of a menu or listing.
+        case text
+    }
+
+    package let content: Content
+    /// The source in UTF-8, as far as the charset is known, without its line end; for an item its
+    /// text.
+    package let bytes: ArraySlice<UInt8>
+    /// From 1; pieces of a long line have the same. Items are counted by themselves.
+    package let number: Int
+    /// False outside the section that was asked for.
+    package let isIncluded: Bool
+}
+
+/// Reads a page while its events arrive: converts its charset, splits it into lines, parses gemtext
+/// and resolves links. Holds at most one line. The lines do not depend on how the bytes are cut.
+package struct PageReader {
+    package enum Kind: Sendable {
+        case gemtext, text
+        /// Lines arrive as items alone.
+        case menu
+        /// Text whose lines arrive as items, too.
+        case listing
+        /// Not text, and without items so far.
+        case other
+    }
+
+    /// Longer lines are split.
+    package static let lineBytesMax = 65_536
+
+    package private(set) var kind: Kind
+    private let base: URI
+    private let registry: Registry
+    private let readsSource: Bool
+    private let charset: CharsetConverter?
+    private var framer = LineFramer(lineBytesMax: lineBytesMax)
+    private var gemtext: GemtextReader
+    private var section: GemtextSection?
+    private var itemsCount = 0
+
+    /// - Parameters:
+    ///   - base: The page's own URI, after redirects. Links do not repeat its password.
+    ///   - heading: The text of the gemtext heading whose section is included; `nil` for all.
+    ///   - readsSource: True to read the bytes of menus and listings, too.
+    package init(
+        _ head: Head, base: URI, registry: Registry, under heading: String? = nil,
+        readsSource: Bool = false
+    ) {
+        let type = head.mediaType
+        kind =
+            switch type?.essence {
+            case "text/gemini": .gemtext
+            case "application/gopher-menu": .menu
+            default: type?.isText ?? true ? .text : .other
+            }
+        charset = kind == .other ? nil : type?.charset.flatMap(CharsetConverter.init(from:))
+        gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
+        section = heading.map { GemtextSection(under: $0) }
+        (self.base, self.registry, self.readsSource) = (base.withoutPassword, registry, readsSource)
+    }
+
+    /// True if the heading of the section was found, or none was asked for.
+    package var hasHeading: Bool { section?.wasFound ?? true }
+
+    /// The lines that end within a body, or the line that is an item.
+    package mutating func read(_ event: Event) -> [PageLine] {
+        switch event {
+        case .body(let bytes): return lines(in: bytes)
+        case .item(let item) where item.kind.isLine:
+            kind = kind == .text ? .listing : kind == .other ? .menu : kind
+            itemsCount += 1
+            return [
+                PageLine(
+                    content: .item(item), bytes: Array(item.text.utf8)[...], number: itemsCount,
+                    isIncluded: section == nil)
+            ]
+        default: return []
+        }
+    }
+
+    /// The last line, if no line feed ended it.
+    ///
+    /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
+    package mutating func finish(isWhole: Bool) -> [PageLine] {
+        lines(in: [], isLast: true, isWhole: isWhole)
+    }
+
+    /// A part of the body in UTF-8, as far as the charset is known; instead of its lines.
+    package func text(of bytes: ArraySlice<UInt8>, isLast: Bool = false) -> ArraySlice<UInt8> {
+        guard let charset else { return bytes }
+        return (charset.convert(bytes) + (isLast ? charset.finish() : []))[...]
+    }
+
+    /// The link of a line, or an item that leads nowhere; `nil` for other lines.
+    package func link(_ line: PageLine) -> Link? {
+        switch line.content {
+        case .gemtext(let text) where text.kind == .link || text.kind == .prompt:
+            Link(text, base: base, registry: registry)
+        case .item(let item): link(item, line: line.number)
+        case .gemtext, .text: nil
+        }
+    }
+
+    package func link(_ item: Item, line: Int) -> Link {
+        Link(item, base: base, line: line, registry: registry)
+    }
+
+    private mutating func lines(
+        in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true
+    ) -> [PageLine] {
+        guard kind != .other, kind != .menu || readsSource else { return [] }
+        let lines = framer.split(text(of: bytes, isLast: isLast), isLast: isLast)
+        // A line of a listing comes as an item, but for a last one without its end.
+        if kind == .listing, !isLast, !readsSource { return [] }
+        return lines.map { line in
+            let parsed = kind == .gemtext ? gemtext.read(line, isTruncated: !isWhole) : nil
+            return PageLine(
+                content: parsed.map { .gemtext($0) } ?? .text, bytes: line.bytes,
+                number: line.number,
+                isIncluded: section == nil || parsed.map { section?.includes($0) ?? true } ?? false)
+        }
+    }
+}
+
+extension PageReader {
+    /// False while the page is of a kind whose links are not read.
+    package var readsLinks: Bool { kind != .text && kind != .other }
+
+    /// The links of the lines of ``read(_:)``.
+    package mutating func links(in event: Event) -> [Link] {
+        if case .body = event, !readsLinks { return [] }
+        return read(event).compactMap(link)
+    }
+
+    /// The link of ``finish(isWhole:)``.
+    package mutating func lastLink(isWhole: Bool) -> Link? {
+        finish(isWhole: isWhole).first.flatMap(link)
+    }
+}
