@@ -179,10 +179,4 @@ final class ProgramLink {
         }
         return all
     }
-
-    /// When something may come without any descriptor saying so.
-    var readableAt: Instant {
-        guard toProgram == nil, let channel else { return .never }
-        return channel.readableAt
-    }
 }
