@@ -22,7 +22,4 @@ struct FileStamp: Sendable, Equatable {
         guard stat(path, &facts) == 0 else { return nil }
         self.init(facts)
     }
-
-    /// Whether it is one file, then and now.
-    func isSameFile(as other: FileStamp) -> Bool { identity == other.identity }
 }

@@ -80,6 +80,8 @@ package struct KnownHosts: Sendable, Hashable {
         let start: Int
         /// From 1; 0 for a line that was found without counting.
         let number: Int
+        /// Its bytes, without the line feed.
+        let text: ArraySlice<UInt8>
         /// `nil` where it cannot be read.
         let pin: Pin?
     }
@@ -111,7 +113,7 @@ package struct KnownHosts: Sendable, Hashable {
                     let pin = Pin(parsing: bytes[next..<end])
                     lines.append(
                         Line(
-                            start: start + next, number: number,
+                            start: start + next, number: number, text: bytes[next..<end],
                             pin: pin?.place == place ? pin : nil))
                 }
             }
@@ -120,6 +122,11 @@ package struct KnownHosts: Sendable, Hashable {
     }
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
+
+    /// Writes a line over another of the same length, which begins at `start`.
+    mutating func overwrite(at start: Int, with line: [UInt8]) {
+        bytes.replaceSubrange(start..<(start + line.count), with: line)
+    }
 
     /// Removes all that is known of `host:port`, damaged lines too: says how many lines there were.
     @discardableResult
@@ -185,7 +192,7 @@ package struct KnownHosts: Sendable, Hashable {
         bytes = result
     }
 
-    private func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
+    func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
         var rest = bytes[...]
         while let end = rest.firstLineFeed {
             body(rest[..<end])
@@ -231,6 +238,24 @@ package struct KnownHosts: Sendable, Hashable {
         else { return nil }
         let port = field[(colon + 1)...].prefix(while: ASCII.isDigit)
         return canonical(String(decoding: field[..<port.endIndex], as: UTF8.self))
+    }
+
+    /// Beginning of a place or of a line. It is the same for a place and all lines about it, and
+    /// for few others.
+    ///
+    /// - Parameter text: A line, or a place in its canonical form.
+    /// - Returns: `nil` without a port: no line has one then that is about a place with a port.
+    static func key(of text: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = withoutIndent(text)
+        var host = text.startIndex
+        if text.first == UInt8(ascii: "[") {
+            guard let end = text.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            host = end
+        }
+        guard let colon = text[host...].firstIndex(of: ASCII.colon) else { return nil }
+        let port = text[(colon + 1)...].prefix(while: ASCII.isDigit)
+        // Dots before colons do not count; the others make no difference here.
+        return text[..<port.endIndex].filter { $0 != ASCII.dot }.map(ASCII.lowercased)
     }
 
     /// Indented lines count as much as others, and so do those of an editor that begins a file
