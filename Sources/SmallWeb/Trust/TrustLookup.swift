@@ -106,7 +106,7 @@ struct TrustLookup: Sendable {
             if isDue { syncedAt = .now }
             return Decision(facts: facts, needsSync: isDue)
         }
-        // The file is written anew, from its content: the copy in memory may be older.
+        // The whole file is written, from its own content: the copy in memory may be older.
         var hosts = KnownHosts(parsing: Array(StoreFile.whole(try file.read())))
         let (verdict, last) = try visit.judge(hosts.lines(of: place))
         guard let last else { return Decision(facts: verdict) }
