@@ -27,7 +27,7 @@ extension PluginCommand {
         ) { settings, words throws(FetchError) in
             guard fileKind(words[0]) != S_IFREG else {
                 throw usageError(
-                    "\(words[0]) is a file, not a folder", hint: "unpack an archive with tar first")
+                    "\(words[0]) is a file, not a folder: unpack an archive with tar first")
             }
             try add(PluginFolder(words[0]), settings)
         },
