@@ -288,12 +288,28 @@ struct PluginKitTests {
     private static let hasSwift =
         (try? Smallweb().run([], shell: "command -v swiftc make"))?.status == 0
 
-    @Test func addTakesFilesAndDirectoriesAlone() throws {
+    @Test(arguments: [
+        ("ln -s /etc/passwd hello/link", "hello/link is neither a file nor a directory"),
+        ("mkfifo hello/fifo", "hello/fifo is neither a file nor a directory"),
+        ("seq -f 'hello/%.0f' 2000 | xargs touch", "more than 1000 files"),
+        ("truncate -s 40M hello/a hello/b", "more than 64 MiB"),
+        ("truncate -s 1T hello/a", "hello/a: file too large"),
+        ("echo '{' >hello/plugin.json", "plugin.json"),
+        ("echo exit 1 >hello/hello", "exec format"),
+    ])
+    func addsNoOtherFolder(_ command: String, _ why: String) throws {
         _ = try plugin("new", "hello")
-        _ = try smallweb.run([], shell: "ln -s /etc/passwd hello/link")
+        #expect(try smallweb.run([], shell: command).status == 0)
         let result = try plugin("add", "./hello")
-        #expect(result.status == 110)
-        #expect(result.errors.contains("hello/link"), "\(result.errors)")
+        #expect(result.status != 0)
+        #expect(result.errors.contains(why), "\(result.text)\(result.errors)")
         #expect(smallweb.home.files(below: ".local/share/smallweb/plugins").isEmpty)
+    }
+
+    @Test func addTakesNoArchive() throws {
+        _ = try smallweb.run([], shell: "touch hello.tar")
+        let result = try plugin("add", "hello.tar")
+        #expect(result.status == 2)
+        #expect(result.errors.contains("unpack an archive with tar first"), "\(result.errors)")
     }
 }

@@ -343,18 +343,15 @@ func storeFile(_ input: [UInt8]) {
                 expected.replaceSubrange(0..<piece.count, with: piece)
             }
             check(try store.read() == expected, "the file has something else")
-            guard let view = try store.view() else { continue }
             let whole = Array(StoreFile.whole(expected))
-            check(
-                view.count == whole.count && whole.suffix(view.tail.count) == view.tail[...],
-                "other lines at the end")
             var lines: [UInt8] = []
-            let room = 1 + Int(kind)
-            let isAll = try store.forEachPart(of: view.file, 0..<view.count, room: room) {
-                part, _ in
+            let extent = try store.forEachPart(room: 1 + Int(kind)) { part, start in
+                check(start == lines.count, "a gap")
                 lines += part
             }
-            check(isAll && lines == whole && !view.hasGrown, "other lines")
+            guard let extent else { continue }
+            check(lines == whole && extent.count == whole.count, "other lines")
+            check(extent.canGrow == (whole.last == ASCII.lineFeed), "another end")
         } catch {
             fatalError("\(error)")
         }

@@ -452,8 +452,8 @@ def run(line):
     if "./nex" in line:
         setup += "cp -r %s/docs/examples/plugins/nex .; chmod -R go-w nex;" % root
     for name in ("dict", "hello"):
-        if "./" + name in line or name + ".tar" in line:
-            setup += "smallweb plugin new {0}; tar -cf {0}.tar {0};".format(name)
+        if "./" + name in line:
+            setup += "smallweb plugin new %s;" % name
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     for name in re.findall(r"\S+\.warc(?:\.gz)?", line):

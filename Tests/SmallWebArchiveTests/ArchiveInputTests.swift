@@ -176,7 +176,7 @@ import Testing
                 TestArchive.record("response", Self.url, "hello", id: "1")
                     + metadata("turns", #"{"turns":[["received",5,1]]}"# + blanks)
                     + metadata("exchange", #"{"ending":"reset"}"# + blanks))
-            let replayer = Replayer(try ArchiveIndex([archive.path]), ReplayOptions())
+            let replayer = Replayer(try ArchiveIndex([archive.path]))
             let turns = try RecordedTurns(replayer.index.recordings[0], replayer)
             #expect(turns.turns.isEmpty != isKnown)
             #expect((try RecordedEnd(0, replayer).facts.ending == .reset) == isKnown)
@@ -192,7 +192,7 @@ import Testing
                 mediaType: Certificates.mediaType)
         }
         let archive = try TestArchive(certificates.joined())
-        let replayer = Replayer(try ArchiveIndex([archive.path]), ReplayOptions())
+        let replayer = Replayer(try ArchiveIndex([archive.path]))
         let uri = try URI(parsing: "gemini://h.test/")
         func chain(_ certificate: [UInt8]) throws -> [[UInt8]]? {
             let digest = try Digest(.sha256)

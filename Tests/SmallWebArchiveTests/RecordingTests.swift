@@ -20,13 +20,12 @@ import Testing
     }
 
     private func replayer(
-        _ path: String, pieceBytes: Int? = nil, _ change: (inout Client.Options) -> Void = { _ in }
+        _ path: String, _ change: (inout Client.Options) -> Void = { _ in }
     ) throws -> Client {
-        var (options, replay) = (Client.Options(), ReplayOptions())
+        var options = Client.Options()
         options.trust = TrustStore(path: path + ".known_hosts")
-        replay.pieceBytes = pieceBytes
         change(&options)
-        return try Client(options: options, network: .replaying([path], replay))
+        return try Client(options: options, network: .replaying([path]))
     }
 
     /// All that a page or a failure says.
@@ -84,15 +83,12 @@ import Testing
         }
         for server in [gemini, gopher, gophers, finger, nex, spartan, git, http] { server.stop() }
         #expect(throws: Never.self) { try ArchiveCheck(path) }
-        for pieceBytes in [nil, 1] {
-            let replayer = try replayer(path, pieceBytes: pieceBytes)
-            for (url, found) in zip(urls, live) where pieceBytes == nil || !url.contains("big") {
-                let again = await fetch(url, replayer)
-                #expect(again == found, "\(url)")
-            }
-            #expect(
-                await fetch(urls[0] + "/other", replayer).hasPrefix("not-recorded no recording"))
+        let replayer = try replayer(path)
+        for (url, found) in zip(urls, live) {
+            let again = await fetch(url, replayer)
+            #expect(again == found, "\(url)")
         }
+        #expect(await fetch(urls[0] + "/other", replayer).hasPrefix("not-recorded no recording"))
         #expect(!FileManager.default.fileExists(atPath: path + ".known_hosts"))
     }
 

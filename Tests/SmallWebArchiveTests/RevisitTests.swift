@@ -136,7 +136,7 @@ import Testing
             record("response", "\($0)", ["WARC-Target-URI: http://h.test/"], "hello\n")
         }
         try Data(text.joined().utf8).write(to: URL(filePath: path))
-        let replayer = Replayer(try ArchiveIndex([path]), ReplayOptions())
+        let replayer = Replayer(try ArchiveIndex([path]))
         replayer.notePlayed(0)
         #expect(replayer.inTurn([0, 1, 2]) == [1, 2, 0])
         replayer.notePlayed(2)

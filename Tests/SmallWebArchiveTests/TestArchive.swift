@@ -55,13 +55,14 @@ struct TestArchive {
     func client(
         isLoose: Bool = false, policy: TrustStore.Policy? = nil
     ) throws -> Client {
-        var (options, replay) = (Client.Options(), ReplayOptions())
+        var options = Client.Options()
         options.trust = TrustStore(path: path + ".known_hosts", policy: policy)
-        replay.isLoose = isLoose
         let damage = damage
         return try Client(
             options: options,
-            network: .replaying([path], replay) { why in damage.withLock { $0.append(why) } })
+            network: .replaying([path], isLoose: isLoose) { why in
+                damage.withLock { $0.append(why) }
+            })
     }
 
     /// The texts of pages, one after the other; a failure's outcome where there is none.

@@ -111,6 +111,31 @@ struct TrustGrowthTests {
         #expect(pins.map(\.expires) == [2_000_000_000, 2_000_000_001])
     }
 
+    /// More visits than a run searches for: the copy in memory gets each change of the file.
+    @Test func aRunOfManyVisitsSeesItsOwnChanges() async throws {
+        let store = store()
+        for number in 0..<40 {
+            #expect(await visit(store, "h\(number).test") == "first-use")
+            #expect(await visit(store, "h\(number / 2).test") == "match")
+        }
+        let old = String(decoding: try bytes, as: UTF8.self)
+        let days = Set(old.split(separator: " ").filter { $0.hasPrefix("last=") })
+        let older = days.reduce(old) { $0.replacing($1, with: "last=1700000000") }
+        try write(Array(older.utf8))
+        let later = self.store()
+        let before = inode
+        for round in 0..<2 {
+            for number in 0..<40 { #expect(await visit(later, "h\(number).test") == "match") }
+            #expect(await visit(later, "x\(round).test") == "first-use")
+        }
+        #expect(inode == before)
+        let pins = KnownHosts(parsing: try bytes).pins
+        #expect(pins.map(\.days) == [Int](repeating: 2, count: 40) + [1, 1])
+        for number in 0..<40 {
+            #expect(await visit(later, "h\(number).test", key: 2) == "trust-changed")
+        }
+    }
+
     @Test func aStoreThatMustNotBeWrittenIsReplaced() async throws {
         let store = store()
         #expect(await visit(store, "a.test") == "first-use")
@@ -247,31 +272,39 @@ struct TrustGrowthTests {
     }
 }
 
-struct PlaceIndexTests {
-    /// The index finds the same lines as a scan of the file.
-    @Test func findsTheSameLinesAsLookingThroughAll() {
+struct KnownHostsKeyTests {
+    /// Lines about a place have its key, whatever they look like.
+    @Test func linesAboutAPlaceHaveItsKey() {
         var random = SeededGenerator(seed: 16)
         let pieces = [
             "a", "B", ".", ".", ":", ":", "1", "19", " ", "\t", "[", "]", "#", "x.test", "x.test:1",
-            "k", "\u{FEFF}", "\u{E9}", ",", "a:1", "A.:1", "\r", "\n", "\n",
+            "k", "\u{FEFF}", "\u{E9}", ",", "a:1", "A.:1", "\r", "[::1]", "[::1]:1",
         ]
-        for _ in 0..<3000 {
-            let text = (0..<Int.random(in: 0...40, using: &random))
+        let places = [
+            "a:1", "a.:1", "x.test:1", "x.test:19", "[a:1", "b:1:1", "a..:19", "[::1]:1",
+            "[::1.]:1", "a:", "a::1",
+        ].map(KnownHosts.canonical)
+        var count = 0
+        for _ in 0..<30_000 {
+            let line = (0..<Int.random(in: 0...8, using: &random))
                 .map { _ in pieces.randomElement(using: &random) ?? "" }.joined()
-            let hosts = KnownHosts(parsing: Array(text.utf8))
-            var index = PlaceIndex()
-            // In two pieces: the second is an addition.
-            let bytes = hosts.bytes
-            let half = bytes[..<(bytes.count / 2)]
-            let cut = half.lastIndex(of: ASCII.lineFeed).map { $0 + 1 } ?? 0
-            index.add(Array(bytes[..<cut]), from: 0)
-            index.add(Array(bytes[cut...]), from: cut)
-            for place in ["a:1", "a.:1", "x.test:1", "x.test:19", "[a:1", "b:1:1", "a", "a..:19"] {
-                let beginning = Array(KnownHosts.canonical(place).utf8)
-                guard let starts = index.lines(about: beginning) else { continue }
-                let found = starts.filter { KnownHosts.isAbout(beginning, bytes[$0...]) }
-                #expect(found == hosts.lines(of: place).map(\.start), "\(place) in \(text)")
+            for place in places {
+                let place = Array(place.utf8)
+                guard let key = KnownHosts.key(of: place[...]),
+                    KnownHosts.isAbout(place, Array(line.utf8)[...])
+                else { continue }
+                count += 1
+                #expect(KnownHosts.key(of: Array(line.utf8)[...]) == key, "\(line)")
             }
+        }
+        #expect(count > 500)
+    }
+
+    @Test func placesOfOneHostHaveKeysOfTheirOwn() {
+        let places = ["a.test:1", "a.test:19", "b.test:1", "[::1]:1", "[::1]:19", "[::2]:1"]
+        #expect(Set(places.map { KnownHosts.key(of: Array($0.utf8)[...]) }).count == places.count)
+        for text in ["", "a.test", "[::1", "# comment"] {
+            #expect(KnownHosts.key(of: Array(text.utf8)[...]) == nil, "\(text)")
         }
     }
 }

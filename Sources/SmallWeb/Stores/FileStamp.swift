@@ -22,6 +22,4 @@ struct FileStamp: Sendable, Equatable {
         guard stat(path, &facts) == 0 else { return nil }
         self.init(facts)
     }
-
-    func isSameFile(as other: FileStamp) -> Bool { identity == other.identity }
 }

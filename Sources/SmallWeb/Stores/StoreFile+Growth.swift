@@ -4,125 +4,61 @@ internal import SmallWebCore
 
 /// A store that grows line by line, and is read while it does.
 extension StoreFile {
-    /// A reader's part of the file: from its beginning to the end of a line.
-    struct Known {
-        let file: OpenFile
-        let count: Int
-        /// The last bytes of that part. If they are not found in their place, the file was
-        /// rewritten.
-        let tail: [UInt8]
-    }
-
-    /// A regular file as it is at a moment.
-    struct View {
-        let file: OpenFile
+    /// State of a regular file when its lines were read.
+    struct Extent {
         let stamp: FileStamp
-        /// End of the complete lines, in bytes: before a last line that was never finished.
+        /// End of the lines that count, in bytes: without a last one that was never finished.
         let count: Int
-        /// The last bytes of these lines.
-        let tail: [UInt8]
-        /// True if lines were only added to the known part.
-        let hasGrown: Bool
+        /// True if a line may be added at ``count``.
+        let canGrow: Bool
+        /// True if no process was adding a line, or was killed when it did.
+        var isSettled: Bool { canGrow && count == stamp.size }
     }
 
-    /// Kept open as long as it is remembered: otherwise the next file could get the inode number of
-    /// a replaced one, and be taken for it.
-    final class OpenFile: Sendable {
-        fileprivate let descriptor: Descriptor
-
-        fileprivate init(_ path: String, _ access: Int32) throws(SystemError) {
-            descriptor = try Descriptor(opening: path, access | O_NONBLOCK)
-        }
-    }
-
-    /// The file as it is; only its last lines are read.
+    /// Reads the lines that count, as parts of whole lines; only the last one may lack its line
+    /// feed. Lines that others add meanwhile do not count.
     ///
-    /// - Returns: `nil` when there is none, and for a device.
-    /// - Throws: `read`.
-    func view(beyond known: Known? = nil) throws(FetchError) -> View? {
-        guard try kind(for: .read) == .file else { return nil }
-        return try attempt(.read, "cannot read") { () throws(SystemError) in
-            let file = try OpenFile(path, O_RDONLY)
-            let number = file.descriptor.borrowed
-            let stamp = try Self.stamp(number)
-            let last = try Self.lastLines(number, stamp.size)
-            let (count, tail) = (last.start + last.bytes.count, Array(last.bytes))
-            if let known, known.count < stamp.size, known.count <= count,
-                try Self.stamp(known.file.descriptor.borrowed).isSameFile(as: stamp),
-                try Self.read(number, known.count - known.tail.count, known.tail.count)
-                    == known.tail
-            {
-                return View(
-                    file: known.file, stamp: stamp, count: count, tail: tail, hasGrown: true)
-            }
-            removeRemains()
-            return View(file: file, stamp: stamp, count: count, tail: tail, hasGrown: false)
-        }
-    }
-
-    /// Some lines at the end of a file, or all of it, without a last line that was never finished.
-    private static func lastLines(
-        _ file: Int32, _ size: Int
-    ) throws(SystemError) -> (start: Int, bytes: ArraySlice<UInt8>) {
-        var count = 8192
-        while true {
-            let start = max(0, size - count)
-            let bytes = try read(file, start, size - start)
-            let lines = whole(bytes)
-            if start == 0 || bytes.dropLast().contains(ASCII.lineFeed) { return (start, lines) }
-            count = try doubled(count)
-        }
-    }
-
-    /// Bytes of the file from the beginning of `range`: whole lines, as many as there is room for,
-    /// but at least one. The last line of the range may lack its line feed, and so may one that is
-    /// truncated meanwhile; nothing follows it. The file is not mapped into memory, as touching
-    /// pages that another process has truncated would be fatal.
+    /// The file is not mapped into memory: touching a part that another process has cut off would
+    /// be fatal.
     ///
-    /// - Parameter room: In bytes, greater than 0; a line may have more.
-    /// - Throws: `read`.
-    func lines(
-        of file: OpenFile, in range: Range<Int>, room: Int
-    ) throws(FetchError) -> [UInt8] {
-        try attempt(.read, "cannot read") { () throws(SystemError) in
-            var room = room
-            while true {
-                let count = min(room, range.count)
-                var bytes = try Self.read(file.descriptor.borrowed, range.lowerBound, count)
-                if count == range.count || bytes.count < count { return bytes }
-                if let end = bytes.lastIndex(of: ASCII.lineFeed) {
-                    bytes.removeLast(bytes.count - end - 1)
-                    return bytes
-                }
-                room = try Self.doubled(room)
-            }
-        }
-    }
-
-    /// Passes all of a range to `body`, in parts of whole lines.
-    ///
-    /// - Returns: False if the file was truncated meanwhile.
+    /// - Parameter room: Size of a part in bytes, greater than 0; a longer line is one part.
+    /// - Returns: `nil` when there is no file, and for a device.
     /// - Throws: `read`; errors of `body`.
     @discardableResult
     func forEachPart(
-        of file: OpenFile, _ range: Range<Int>, room: Int = 65_536,
-        _ body: (_ lines: [UInt8], _ start: Int) throws(FetchError) -> Void
-    ) throws(FetchError) -> Bool {
-        var start = range.lowerBound
-        while start < range.upperBound {
-            let part = try lines(of: file, in: start..<range.upperBound, room: room)
-            if part.isEmpty { return false }
-            try body(part, start)
-            start += part.count
-            // Nothing more counts of a line that was cut off, even if the file has it again.
-            if part.last != ASCII.lineFeed { break }
+        room: Int = 65_536, _ body: (_ lines: [UInt8], _ start: Int) throws(FetchError) -> Void
+    ) throws(FetchError) -> Extent? {
+        guard try kind(for: .read) == .file else { return nil }
+        removeRemains()
+        let file = try attempt(.read, "cannot read") { () throws(SystemError) in
+            try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
         }
-        return start == range.upperBound
-    }
-
-    private static func doubled(_ count: Int) throws(SystemError) -> Int {
-        guard count <= bytesMax else { throw SystemError(number: EFBIG) }
-        return 2 * count
+        let stamp = try attempt(.read, "cannot read") { () throws(SystemError) in
+            try Self.stamp(file.borrowed)
+        }
+        var (start, room) = (0, room)
+        while true {
+            let count = min(room, stamp.size - start)
+            var part = try attempt(.read, "cannot read") { () throws(SystemError) in
+                guard count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
+                return try Self.read(file.borrowed, start, count)
+            }
+            // A line that is cut off meanwhile ends there, even if its rest comes back.
+            let isCutOff = part.count < count
+            let isLast = isCutOff || count == stamp.size - start
+            // The last line of a part is read again with the next one: it may be unfinished.
+            let end = isLast ? Self.whole(part).count : Self.lastLine(part)
+            guard isLast || end > 0 else {
+                room *= 2
+                continue
+            }
+            part.removeLast(part.count - end)
+            if !part.isEmpty { try body(part, start) }
+            start += end
+            guard isLast else { continue }
+            let endsLine = part.last.map { $0 == ASCII.lineFeed } ?? (start > 0)
+            return Extent(stamp: stamp, count: start, canGrow: endsLine && !isCutOff)
+        }
     }
 
     /// Adds whole lines to a file that has some, without waiting for the disk: see ``sync()``.
@@ -139,7 +75,7 @@ extension StoreFile {
     ) throws(FetchError) -> FileStamp? {
         try attempt(.write, "cannot write") { () throws(SystemError) in
             guard let file = try openToWrite() else { return nil }
-            let number = file.descriptor.borrowed
+            let number = file.borrowed
             do throws(SystemError) {
                 if try Self.stamp(number).size > count {
                     _ = try systemCall { ftruncate(number, off_t(count)) }
@@ -164,14 +100,14 @@ extension StoreFile {
     ) throws(FetchError) -> FileStamp? {
         try attempt(.write, "cannot write") { () throws(SystemError) in
             guard let file = try openToWrite() else { return nil }
-            try Self.write(bytes[...], to: file.descriptor.borrowed, at: start)
-            return try Self.stamp(file.descriptor.borrowed)
+            try Self.write(bytes[...], to: file.borrowed, at: start)
+            return try Self.stamp(file.borrowed)
         }
     }
 
-    private func openToWrite() throws(SystemError) -> OpenFile? {
+    private func openToWrite() throws(SystemError) -> Descriptor? {
         do throws(SystemError) {
-            return try OpenFile(path, O_RDWR)
+            return try Descriptor(opening: path, O_RDWR | O_NONBLOCK)
         } catch {
             // A read-only file may lie in a writable directory.
             guard [EACCES, EPERM, ETXTBSY].contains(error.number) else { throw error }
@@ -184,16 +120,20 @@ extension StoreFile {
     /// - Throws: `write`.
     func sync() throws(FetchError) {
         try attempt(.write, "cannot write") { () throws(SystemError) in
-            let file = try OpenFile(path, O_RDONLY)
-            _ = try systemCall { fdatasync(file.descriptor.borrowed) }
+            let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
+            _ = try systemCall { fdatasync(file.borrowed) }
         }
     }
 
     /// `bytes` without a last line that was never finished.
     static func whole(_ bytes: [UInt8]) -> ArraySlice<UInt8> {
-        guard let last = bytes.indices.last else { return bytes[...] }
-        let start = (bytes[..<last].lastIndex(of: ASCII.lineFeed) ?? -1) + 1
-        return bytes[start] == ASCII.nul ? bytes[..<start] : bytes[...]
+        let start = lastLine(bytes)
+        return start < bytes.count && bytes[start] == ASCII.nul ? bytes[..<start] : bytes[...]
+    }
+
+    /// Offset of the last line, which may lack its line feed.
+    private static func lastLine(_ bytes: [UInt8]) -> Int {
+        (bytes.dropLast().lastIndex(of: ASCII.lineFeed) ?? -1) + 1
     }
 
     private static func stamp(_ file: Int32) throws(SystemError) -> FileStamp {

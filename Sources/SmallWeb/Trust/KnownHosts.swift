@@ -79,6 +79,8 @@ package struct KnownHosts: Sendable, Hashable {
         let start: Int
         /// From 1; 0 for a line that was found without counting.
         let number: Int
+        /// The bytes of the line, without the line feed.
+        let text: ArraySlice<UInt8>
         /// `nil` if the line cannot be read.
         let pin: Pin?
     }
@@ -109,7 +111,7 @@ package struct KnownHosts: Sendable, Hashable {
                     let pin = Pin(parsing: bytes[next..<end])
                     lines.append(
                         Line(
-                            start: start + next, number: number,
+                            start: start + next, number: number, text: bytes[next..<end],
                             pin: pin?.place == place ? pin : nil))
                 }
             }
@@ -118,6 +120,11 @@ package struct KnownHosts: Sendable, Hashable {
     }
 
     package mutating func add(_ pin: Pin) { bytes += pin.line + [ASCII.lineFeed] }
+
+    /// Writes a line over another of the same length, which begins at `start`.
+    mutating func overwrite(at start: Int, with line: [UInt8]) {
+        bytes.replaceSubrange(start..<(start + line.count), with: line)
+    }
 
     /// Removes all lines about `host:port`, damaged ones too, and returns their number.
     @discardableResult
@@ -181,7 +188,7 @@ package struct KnownHosts: Sendable, Hashable {
         bytes = result
     }
 
-    private func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
+    func forEachLine(_ body: (ArraySlice<UInt8>) -> Void) {
         var rest = bytes[...]
         while let end = rest.firstLineFeed {
             body(rest[..<end])
@@ -227,6 +234,24 @@ package struct KnownHosts: Sendable, Hashable {
         else { return nil }
         let port = field[(colon + 1)...].prefix(while: ASCII.isDigit)
         return canonical(String(decoding: field[..<port.endIndex], as: UTF8.self))
+    }
+
+    /// Prefix of a place or of a line: the same for a place and all lines about it, and for few
+    /// others.
+    ///
+    /// - Parameter text: A line, or a place in its canonical form.
+    /// - Returns: `nil` without a port: no line has one then that is about a place with a port.
+    static func key(of text: ArraySlice<UInt8>) -> [UInt8]? {
+        let text = withoutIndent(text)
+        var host = text.startIndex
+        if text.first == UInt8(ascii: "[") {
+            guard let end = text.firstIndex(of: UInt8(ascii: "]")) else { return nil }
+            host = end
+        }
+        guard let colon = text[host...].firstIndex(of: ASCII.colon) else { return nil }
+        let port = text[(colon + 1)...].prefix(while: ASCII.isDigit)
+        // Dots before colons do not count; the others make no difference here.
+        return text[..<port.endIndex].filter { $0 != ASCII.dot }.map(ASCII.lowercased)
     }
 
     /// Indented lines are valid, and so are a byte order mark of some editors, and carriage returns

@@ -19,9 +19,9 @@ public struct TrustStore: Sendable {
     /// True to never add to the file: the judged keys were recorded, perhaps by others.
     package var isReadOnly = false
 
-    /// The state of the file at its last read, for all visits of a run and all their loops. Under
-    /// its lock the file is read and added to, but neither locks nor the disk are waited for.
-    private let shared = Locked(TrustSnapshot())
+    /// Shared by all visits of a run and all their loops. Under its lock the file is read and added
+    /// to, but neither locks nor the disk are waited for.
+    private let shared = Locked(TrustLookup())
 
     /// A store in the file `path`; nothing is read before it is needed.
     ///
@@ -115,8 +115,8 @@ public struct TrustStore: Sendable {
     private func decide(
         _ visit: TrustVisit, _ lock: consuming StoreFile.Lock
     ) throws(FetchError) -> (Connection.Trust, needsSync: Bool) {
-        let decision = try shared.withLock { snapshot throws(FetchError) in
-            try snapshot.decide(visit, file, lock)
+        let decision = try shared.withLock { lookup throws(FetchError) in
+            try lookup.decide(visit, file, lock)
         }
         if let hosts = decision.replacement { try file.replace(by: hosts.bytes, lock) }
         return (decision.facts, decision.needsSync)
@@ -124,9 +124,7 @@ public struct TrustStore: Sendable {
 
     @inline(never)
     private func lines(of place: String) throws(FetchError) -> [KnownHosts.Line] {
-        try shared.withLock { snapshot throws(FetchError) in
-            try snapshot.lines(of: place, in: file)
-        }
+        try shared.withLock { lookup throws(FetchError) in try lookup.lines(of: place, in: file) }
     }
 
     /// The pins of `host:port`: alternatives; any one is as good.
@@ -149,8 +147,7 @@ public struct TrustStore: Sendable {
     package func forEachPin(
         _ body: (KnownHosts.Pin) throws(FetchError) -> Void
     ) throws(FetchError) {
-        guard let view = try file.view() else { return }
-        try file.forEachPart(of: view.file, 0..<view.count) { part, _ throws(FetchError) in
+        try file.forEachPart { part, _ throws(FetchError) in
             for pin in KnownHosts(parsing: part).pins { try body(pin) }
         }
     }

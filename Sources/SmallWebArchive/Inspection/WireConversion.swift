@@ -80,7 +80,7 @@ package struct WireConversion {
         onDamage: (String) -> Void = { _ in },
         _ body: (_ name: String, _ text: [UInt8]) throws(FetchError) -> Void
     ) async throws(FetchError) {
-        let replayer = Replayer(try ArchiveIndex([path], onDamage), ReplayOptions())
+        let replayer = Replayer(try ArchiveIndex([path], onDamage))
         var (names, kept, repeated) = (Set<String>(), Set<TwoHashKey>(), 0)
         var numbers: [String: Int] = [:]
         try forEachKeptText(of: path) { name, text, target throws(FetchError) in

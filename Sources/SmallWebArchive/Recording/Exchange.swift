@@ -161,7 +161,6 @@ final class TeeCarrier: CarrierWrapper {
     }
 
     func interests(_ readiness: Readiness) -> [Interest]? { wrapped.interests(readiness) }
-    var readableAt: Instant { wrapped.readableAt }
     func endSending() { wrapped.endSending() }
     func close() { wrapped.close() }
     var keepsPieces: Bool { wrapped.keepsPieces }

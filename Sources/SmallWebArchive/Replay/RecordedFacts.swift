@@ -100,7 +100,6 @@ struct RecordedTurns {
     struct Turn {
         let isSent: Bool
         let bytes: Int
-        let seconds: Double
         /// Totals at the end of this turn: bytes sent, bytes received, and number of received
         /// turns.
         let sent, received, replies: Int
@@ -120,9 +119,7 @@ struct RecordedTurns {
         var (sent, received, replies) = (0, 0, 0)
         for case .array(let entry) in list where entry.count == 3 {
             guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
-                bytes <= RecordedFacts.bytesMax - sent - received,
-                case .number(let text) = entry[2], let seconds = Double(text), seconds >= 0,
-                seconds < 1e9
+                bytes <= RecordedFacts.bytesMax - sent - received
             else { continue }
             let isSent = word == "sent"
             sent += isSent ? bytes : 0
@@ -130,8 +127,8 @@ struct RecordedTurns {
             replies += isSent ? 0 : 1
             turns.append(
                 Turn(
-                    isSent: isSent, bytes: bytes, seconds: seconds, sent: sent,
-                    received: received, replies: replies))
+                    isSent: isSent, bytes: bytes, sent: sent, received: received,
+                    replies: replies))
         }
     }
 
@@ -144,11 +141,6 @@ struct RecordedTurns {
     /// - Parameter total: Length of the reply, and the result if no turn limits it.
     func available(afterSending sent: Int, of total: Int) -> Int {
         min(total, first { $0.sent > sent }.map { turns[$0].received } ?? total)
-    }
-
-    /// Time at which the reply's byte at `offset` was received, in seconds since the start.
-    func moment(ofReceived offset: Int) -> Double {
-        (first { $0.received > offset }.map { turns[$0] } ?? turns.last)?.seconds ?? 0
     }
 
     /// A received datagram by its number, and the number of datagrams sent before it.

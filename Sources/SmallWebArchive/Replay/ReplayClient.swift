@@ -45,13 +45,6 @@ struct ReplayClient: HTTPClient {
             let method = sent.prefix { $0 != ASCII.space }
             try await hop.emit(.sent(sent, method: String(decoding: method, as: UTF8.self)))
         }
-        if replayer.options.keepsPauses {
-            let turns = try RecordedTurns(recording, replayer)
-            await hop.loop.sleep(
-                until: min(
-                    hop.deadline, .now.advanced(seconds: turns.moment(ofReceived: 0))))
-            if Task.isCancelled { throw .cancelled }
-        }
         guard recording.response != nil else {
             throw failure ?? .notRecorded("a reply to this request")
         }
@@ -77,7 +70,7 @@ struct ReplayClient: HTTPClient {
         let candidates = replayer.index.recordings(of: uri, defaultPort: defaultPort)
         let turns = replayer.inTurn(candidates)
         guard let expected = turns.first else { throw .notRecorded("this URL") }
-        if replayer.options.isLoose || replayer.index.recordings[expected].isFailureAlone {
+        if replayer.isLoose || replayer.index.recordings[expected].isFailureAlone {
             return (expected, nil)
         }
         // Many recordings may share one request record: read it once.
@@ -154,7 +147,7 @@ struct ReplayClient: HTTPClient {
             }
             isBegun = true
             bodyBytes += body.count
-            if !body.isEmpty { try await give(body, onBody) }
+            if !body.isEmpty { try await onBody(body) }
             body = []
             if let fault { throw FetchError(.protocolError, .body, fault.why) }
             if isEnd { break }
@@ -164,19 +157,6 @@ struct ReplayClient: HTTPClient {
             request.options.method == "HEAD" || head.status == 204 || head.status == 304
         let isShort = !isChunked && !hasNoBody && length.map { bodyBytes < $0 } ?? false
         return (head, (!isChunked || hasNoBody || chunks.isWhole) && !isShort)
-    }
-
-    private func give(
-        _ bytes: ArraySlice<UInt8>,
-        _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
-    ) async throws(FetchError) {
-        guard let limit = replayer.options.pieceBytes else { return try await onBody(bytes) }
-        var rest = bytes
-        while !rest.isEmpty {
-            let piece = rest.prefix(limit)
-            rest = rest.dropFirst(piece.count)
-            try await onBody(piece)
-        }
     }
 
     /// The head of a reply, and the rest of the piece in which it ended.

@@ -10,7 +10,6 @@ final class ReplayConversation {
     private let met: RecordedEnd
     private let redaction: Redaction
     let keepsDatagrams: Bool
-    private let began = Instant.now
     private var sent: [UInt8] = []
     private var sentDatagrams = 0
     private var given = 0
@@ -77,8 +76,8 @@ final class ReplayConversation {
     }
 
     enum State {
-        /// The byte may be delivered from the given time on.
-        case ready(Instant)
+        /// The next byte may be delivered.
+        case ready
         /// The client must send more first.
         case waiting
         /// The reply is complete.
@@ -89,24 +88,20 @@ final class ReplayConversation {
     func state() throws(FetchError) -> State {
         guard let played = try find() else { return .waiting }
         if keepsDatagrams {
-            guard let (needed, turn) = played.turns.datagram(givenDatagrams) else { return .over }
-            return needed <= sentDatagrams ? .ready(moment(turn.seconds)) : .waiting
+            guard let needed = played.turns.datagram(givenDatagrams)?.sent else { return .over }
+            return needed <= sentDatagrams ? .ready : .waiting
         }
         let limit = limit(played)
-        if given < limit { return .ready(moment(played.turns.moment(ofReceived: given))) }
+        if given < limit { return .ready }
         return given < played.total ? .waiting : .over
     }
 
     /// Number of bytes of the reply that may be delivered by now.
     private func limit(_ played: Played) -> Int {
-        if replayer.options.isLoose { return played.total }
+        if replayer.isLoose { return played.total }
         let count = sentOfRequest ?? masked(played).count
         sentOfRequest = count
         return played.turns.available(afterSending: count, of: played.total)
-    }
-
-    private func moment(_ seconds: Double) -> Instant {
-        replayer.options.keepsPauses ? began.advanced(seconds: seconds) : began
     }
 
     /// Delivers the next bytes, if any.
@@ -117,7 +112,7 @@ final class ReplayConversation {
             room = min(room, played.turns.datagram(givenDatagrams)?.turn.bytes ?? 0)
             givenDatagrams += 1
         } else {
-            room = min(room, limit(played) - given, replayer.options.pieceBytes ?? .max)
+            room = min(room, limit(played) - given)
         }
         var count = 0
         while count < room {
@@ -165,7 +160,7 @@ final class ReplayConversation {
     /// Selects the recording for the sent bytes; `nil` while more of the request may come.
     private func find() throws(FetchError) -> Played? {
         if hasLooked { return present }
-        if let present, replayer.options.isLoose || fits(present.request) {
+        if let present, replayer.isLoose || fits(present.request) {
             hasLooked = true
             return present
         }
@@ -188,7 +183,7 @@ final class ReplayConversation {
     }
 
     private func number(_ beginning: [UInt8]) throws(FetchError) -> Int? {
-        if replayer.options.isLoose { return replayer.next(candidates) }
+        if replayer.isLoose { return replayer.next(candidates) }
         if beginning.isEmpty, let number = try exact() { return number }
         let forms = [sent] + redaction.forms(of: sent)
         let limit = (forms.map(\.count).max() ?? 0) + 1
@@ -264,18 +259,15 @@ extension FetchError {
 /// A recording as a connection.
 final class ReplayCarrier: Carrier {
     private let conversation: ReplayConversation
-    private let loop: EventLoop
     private let isSecure: Bool
 
-    init(_ conversation: ReplayConversation, on loop: EventLoop, isSecure: Bool = false) {
-        (self.conversation, self.loop, self.isSecure) = (conversation, loop, isSecure)
+    init(_ conversation: ReplayConversation, isSecure: Bool = false) {
+        (self.conversation, self.isSecure) = (conversation, isSecure)
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
         switch try conversation.state() {
-        case .ready(let moment):
-            guard moment <= .now else { return .wouldBlock(.readable) }
-            return .bytes(try conversation.receive(into: buffer))
+        case .ready: return .bytes(try conversation.receive(into: buffer))
         case .waiting: return .wouldBlock(.readable)
         case .over:
             // Datagrams have no end.
@@ -289,23 +281,14 @@ final class ReplayCarrier: Carrier {
         return .bytes(bytes.count)
     }
 
-    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
         guard readiness != .writable else { return }
         switch try conversation.state() {
-        case .ready(let moment):
-            guard moment > .now else { return }
-            await loop.sleep(until: min(moment, deadline))
-            if Task.isCancelled { throw .cancelled }
-            if moment > deadline { throw .silence(.body) }
+        case .ready: return
         case .waiting: throw .notRecorded("a reply to what has been sent")
         case .over:
             if conversation.keepsDatagrams { throw .silence(.body) }
         }
-    }
-
-    var readableAt: Instant {
-        guard case .ready(let moment)? = try? conversation.state() else { return .never }
-        return moment
     }
 
     /// A plugin program gets each piece only after it has read the one before.

@@ -23,7 +23,7 @@ struct ReplayDialer: ProgramHost {
         // Connection details are needed before the request can select the recording.
         guard let expected = replayer.next(same) ?? others.first else {
             throw .notRecorded(
-                replayer.options.isLoose
+                replayer.isLoose
                     ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
         }
         let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
@@ -32,8 +32,7 @@ struct ReplayDialer: ProgramHost {
         return ReplayCarrier(
             ReplayConversation(
                 replayer, same, met: met, Redaction(request, hop.registry, keepsSecrets: false),
-                keepsDatagrams: keepsDatagrams), on: hop.loop,
-            isSecure: endpoint.security == .tls)
+                keepsDatagrams: keepsDatagrams), isSecure: endpoint.security == .tls)
     }
 
     func httpClient(for endpoint: Endpoint) -> any HTTPClient {

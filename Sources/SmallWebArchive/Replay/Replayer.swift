@@ -2,29 +2,19 @@
 package import SmallWeb
 package import SmallWebCore
 
-package struct ReplayOptions: Sendable {
-    /// True to select recordings by URL alone.
-    package var isLoose = false
-    /// True to keep the recorded delays.
-    package var keepsPauses = false
-    /// Limit of bytes delivered at once; `nil` for no limit.
-    package var pieceBytes: Int?
-
-    package init() {}
-}
-
 extension Network {
     /// A network that replays archives, without look-ups and connections. Requests without a
     /// recording fail with `not-recorded`.
     ///
-    /// - Parameter onDamage: Receives a sentence for each archive that can be read only in part.
+    /// - Parameters:
+    ///   - isLoose: True to select recordings by URL alone.
+    ///   - onDamage: Receives a sentence for each archive that can be read only in part.
     /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
     ///   archive.
     package static func replaying(
-        _ paths: [String], _ options: ReplayOptions = ReplayOptions(),
-        onDamage: (String) -> Void = { _ in }
+        _ paths: [String], isLoose: Bool = false, onDamage: (String) -> Void = { _ in }
     ) throws(FetchError) -> Network {
-        let replayer = Replayer(try ArchiveIndex(paths, onDamage), options)
+        let replayer = Replayer(try ArchiveIndex(paths, onDamage), isLoose: isLoose)
         return Network { request, hop in
             ReplayDialer(replayer: replayer, request: request, hop: hop)
         }
@@ -34,7 +24,7 @@ extension Network {
 /// Selects and reads recordings; several of one request are played one after the other.
 final class Replayer: Sendable {
     let index: ArchiveIndex
-    let options: ReplayOptions
+    let isLoose: Bool
     private let state: Locked<State>
 
     private struct State {
@@ -53,8 +43,8 @@ final class Replayer: Sendable {
         init(_ reader: ArchiveReader) { self.reader = reader }
     }
 
-    init(_ index: ArchiveIndex, _ options: ReplayOptions) {
-        (self.index, self.options) = (index, options)
+    init(_ index: ArchiveIndex, isLoose: Bool = false) {
+        (self.index, self.isLoose) = (index, isLoose)
         state = Locked(
             State(
                 isPlayed: [Bool](repeating: false, count: index.recordings.count),

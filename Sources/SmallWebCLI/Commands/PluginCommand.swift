@@ -104,12 +104,12 @@ struct PluginCommand {
             return try write(name, "built-in", handlers, place: nil, manifest: nil)
         }
         let folder = try Settings.pluginFolder(name)
-        try show(folder, at: folder.path)
+        try show(folder)
     }
 
-    static func show(_ folder: PluginFolder, at place: String) throws(FetchError) {
+    static func show(_ folder: PluginFolder) throws(FetchError) {
         try write(
-            folder.name, "program", [try folder.handler(isTrusted: true)], place: place,
+            folder.name, "program", [try folder.handler(isTrusted: true)], place: folder.path,
             manifest: try folder.manifest.get())
     }
 

@@ -17,25 +17,19 @@ extension PluginCommand {
             try make(PluginTemplate(words[0], settings.stores.language))
         },
         .action(
-            "add DIR|FILE.tar", "copy a folder to your plugins",
-            manual: "Tests the plugin in the folder DIR, or in the tar archive FILE.tar, says what "
-                + "it may do, and copies it to where your plugins are: smallweb/plugins below "
-                + "XDG_DATA_HOME, which is ~/.local/share by default. One of that name which is "
-                + "there already is replaced only after a question, or with --force. An archive "
-                + "holds files and directories alone, the plugin's folder or what is in it, and "
-                + "may be compressed. GNU tar reads it.",
-            examples: [
-                "smallweb plugin add ./dict": "A folder",
-                "smallweb plugin add dict.tar": "An archive",
-            ],
-            operands: [.file], options: ["force"]
+            "add DIR", "copy a folder to your plugins",
+            manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
+                + "where your plugins are: smallweb/plugins below XDG_DATA_HOME, which is "
+                + "~/.local/share by default. One of that name which is there already is replaced "
+                + "only after a question, or with --force.",
+            examples: ["smallweb plugin add ./dict": "A folder"],
+            operands: [.directory], options: ["force"]
         ) { settings, words throws(FetchError) in
-            guard fileKind(words[0]) == S_IFREG else {
-                return try add(PluginFolder(words[0]), settings)
+            guard fileKind(words[0]) != S_IFREG else {
+                throw usageError(
+                    "\(words[0]) is a file, not a folder: unpack an archive with tar first")
             }
-            try PluginArchive.unpacked(words[0]) { folder throws(FetchError) in
-                try add(PluginFolder(folder), from: words[0], settings)
-            }
+            try add(PluginFolder(words[0]), settings)
         },
         .action(
             "remove NAME", "remove one of your plugins",
@@ -85,9 +79,8 @@ extension PluginCommand {
         return (parent, "\(parent)/\(name)")
     }
 
-    /// - Parameter archive: The archive that the folder was unpacked from.
     private static func add(
-        _ folder: PluginFolder, from archive: String? = nil, _ settings: Settings
+        _ folder: PluginFolder, _ settings: Settings
     ) throws(FetchError) {
         let manifest = try folder.manifest.get()
         try PluginTemplate.refuseBuiltIn(manifest.name)
@@ -96,7 +89,7 @@ extension PluginCommand {
         guard folder.path != resolvingLinks(path) else {
             throw usageError("\(folder.path) is where your plugins are already")
         }
-        try show(folder, at: archive ?? folder.path)
+        try show(folder)
         // Ask before the plugin runs for the first time, and again if it wants to read more.
         let known = PluginFolder(path)
         let isConsented =

@@ -7,17 +7,13 @@ struct ArchiveSettings: Sendable {
     var file: String?
     var keepsSecrets = false
     var replayed: [String] = []
-    var replay = ReplayOptions()
+    var replaysLoosely = false
     var writer: ArchiveWriter?
     var network = Network.live
 
     /// All archives with their options, for messages.
     var paths: [(option: String, path: String)] {
         (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
-    }
-
-    enum Speed: String, Sendable, CaseIterable {
-        case instant, recorded
     }
 }
 
@@ -53,21 +49,7 @@ extension Option {
             "replay-loose", .archive, "with --replay, compare URLs alone",
             manual: "Takes a recording of the same URL, whatever was sent.",
             example: "smallweb get --replay a.warc --replay-loose https://example.org/",
-            .flag { settings, isOn in settings.archive.replay.isLoose = isOn }),
-        Option(
-            "replay-speed", .archive, "with --replay: instant or recorded",
-            manual: "instant replays without pauses, which is the default; recorded waits as long "
-                + "as the server did.",
-            example: "smallweb get --replay a.warc --replay-speed recorded gopher://example.org/",
-            .choice("SPEED") { (settings: inout Settings, speed: ArchiveSettings.Speed) in
-                settings.archive.replay.keepsPauses = speed == .recorded
-            }),
-        Option(
-            "replay-split", .archive, "with --replay, at most N bytes at a time",
-            manual: "Hands out what was received in pieces of at most N bytes, to test programs "
-                + "with short reads. Datagrams stay whole.",
-            example: "smallweb get --replay a.warc --replay-split 1 gopher://example.org/",
-            .value("N", OptionValue.count) { $0.archive.replay.pieceBytes = max(1, $1) }),
+            .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
     ]
 }
 
@@ -81,9 +63,8 @@ extension Settings {
             throw usageError(
                 "--warc and --replay do not go together: a replay has nothing new to record")
         }
-        let replayOption = invocation.given.first { $0.hasPrefix("replay-") }
-        if let replayOption, archive.replayed.isEmpty {
-            throw usageError("--\(replayOption) needs a --replay")
+        if invocation.given.contains("replay-loose"), archive.replayed.isEmpty {
+            throw usageError("--replay-loose needs a --replay")
         }
     }
 
@@ -115,7 +96,9 @@ extension Settings {
         }
         if !archive.replayed.isEmpty {
             let messages = Messages(messages)
-            archive.network = try .replaying(archive.replayed, archive.replay) {
+            archive.network = try .replaying(
+                archive.replayed, isLoose: archive.replaysLoosely
+            ) {
                 messages.warning($0)
             }
         }

@@ -32,9 +32,6 @@ package protocol Carrier: AnyObject {
     /// Sends a goodbye if that works without waiting. Idempotent; nothing is moved afterwards.
     func close()
 
-    /// Time at which it becomes readable without a descriptor event; never for most.
-    var readableAt: Instant { get }
-
     /// True if each piece is a message of its own, and the next is only requested once it was read.
     var keepsPieces: Bool { get }
 }
@@ -48,7 +45,6 @@ extension Carrier {
     }
     package func close() {}
     package var keepsPieces: Bool { false }
-    package var readableAt: Instant { .never }
 }
 
 /// A carrier that observes the bytes of another one.

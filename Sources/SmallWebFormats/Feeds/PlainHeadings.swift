@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+public import SmallWebCore
 
 /// Finds the dated headings of a plain text, line by line. Pure; holds at most one line.
 ///

@@ -180,10 +180,4 @@ final class ProgramLink {
         }
         return all
     }
-
-    /// Time at which data can be read although no descriptor becomes ready.
-    var readableAt: Instant {
-        guard toProgram == nil, let channel else { return .never }
-        return channel.readableAt
-    }
 }

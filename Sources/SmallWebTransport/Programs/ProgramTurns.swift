@@ -326,10 +326,9 @@ final class ProgramTurns {
         if toUpload != nil, let upload { all.append(upload.interests()) }
         // No edge follows the end of a turn, nor the program's reading: only yield.
         let isTurnOver = all.contains { $0 == nil }
-        var moment =
+        let moment =
             links.contains(where: \.isHeldBack)
             ? min(moment, .after(seconds: Self.paceSeconds)) : moment
-        for link in links { moment = min(moment, link.readableAt) }
         let result = await loop.wait(
             for: isTurnOver ? [] : all.flatMap { $0 ?? [] }, by: isTurnOver ? .now : moment)
         return isTurnOver && result == .timedOut ? .ready : result

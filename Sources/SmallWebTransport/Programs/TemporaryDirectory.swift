@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 @preconcurrency internal import Glibc
-package import SmallWebCore
+internal import SmallWebCore
 internal import Synchronization
 
 /// An empty directory for one program, removed with all that is in it.
@@ -8,7 +8,7 @@ internal import Synchronization
 /// It is locked while its owner lives: a later process that gets the lock knows that the owner was
 /// killed, and removes the directory.
 package final class TemporaryDirectory {
-    package let path: String
+    let path: String
     private let descriptor: Descriptor
     private var isRemoved = false
 
@@ -18,7 +18,7 @@ package final class TemporaryDirectory {
     private static let present = Locked<[String: Int32]>([:])
 
     /// - Parameter parent: Absolute; by default a directory of this user below TMPDIR.
-    package init(in parent: String? = nil) throws(SystemError) {
+    init(in parent: String? = nil) throws(SystemError) {
         while true {
             let parent = if let parent { parent } else { try Self.makeParent() }
             var name = (parent + "/" + Self.prefix + "XXXXXX").systemName
@@ -74,7 +74,7 @@ package final class TemporaryDirectory {
 
     /// Removes it, when no process uses it any more. The first call also sweeps the directories of
     /// killed processes: at this time no program waits for that.
-    package func remove() {
+    func remove() {
         guard !isRemoved else { return }
         isRemoved = true
         Self.present.withLock { $0[path] = nil }

@@ -31,7 +31,6 @@ final class FirstRecord: Carrier {
     }
 
     func interests(_ readiness: Readiness) -> [Interest]? { carrier.interests(readiness) }
-    var readableAt: Instant { carrier.readableAt }
     func endSending() { carrier.endSending() }
     func close() { carrier.close() }
     var keepsPieces: Bool { carrier.keepsPieces }
