@@ -18,7 +18,7 @@ struct Fetch {
     /// True while all servers before the last were at private addresses.
     private var mayLeadToPrivate = true
     let origin: URI
-    /// True if ``origin`` led to a private address; `nil` before it is known, or if it is not asked.
+    /// True if ``origin`` led to a private address; `nil` before that is known, or if it is unused.
     var beganPrivate: Bool?
     /// Requests so far; empty before the first redirect.
     var seen: Set<Visit> = []
@@ -262,7 +262,8 @@ struct Fetch {
                     .note(
                         Note(
                             "items-dropped",
-                            "the menu has more than \(MenuItems.heldMax) lines: the rest is dropped")))
+                            "the menu has more than \(MenuItems.heldMax) lines, others are dropped"
+                        )))
             }
         } catch {
             hop.close()

@@ -65,7 +65,9 @@ final class OperandSource: @unchecked Sendable {
         list = nil
         defer { operands = [] }
         return operands.filter { !Self.isList($0) }.compactMap { operand in
-            guard case .request(let asked) = owned(RequestLine(operand: operand)) else { return nil }
+            guard case .request(let asked) = owned(RequestLine(operand: operand)) else {
+                return nil
+            }
             return asked
         }
     }

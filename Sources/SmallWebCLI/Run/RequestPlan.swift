@@ -41,7 +41,8 @@ struct RequestPlan {
             }
         }
         if asked.subject.line != nil { problem = problem?.inPart }
-        (self.settings, self.fetcher, self.notes, self.refusal) = (settings, fetcher, notes, refusal)
+        (self.settings, self.fetcher) = (settings, fetcher)
+        (self.notes, self.refusal) = (notes, refusal)
         (self.request, self.problem, self.place) = (request, problem, place)
         destination = BodySink.Destination(asked, settings)
     }

@@ -30,7 +30,8 @@ extension Dialer {
     }
 }
 
-/// A dialer that runs programs, too. Not a requirement of ``Dialer``: that is public, programs are not.
+/// A dialer that runs programs, too. Not a requirement of ``Dialer``, which is public, unlike
+/// programs.
 package protocol ProgramHost: Dialer {
     func programRunner() throws(FetchError) -> any ProgramRunner
 }
