@@ -48,7 +48,8 @@ extension StoreFile {
             let (count, tail) = (last.start + last.bytes.count, Array(last.bytes))
             if let known, known.count < stamp.size, known.count <= count,
                 try Self.stamp(known.file.descriptor.borrowed).isSameFile(as: stamp),
-                try Self.read(number, known.count - known.tail.count, known.tail.count)
+                try FileBytes.read(
+                    number, at: known.count - known.tail.count, count: known.tail.count)
                     == known.tail
             {
                 return View(
@@ -66,7 +67,7 @@ extension StoreFile {
         var count = 8192
         while true {
             let start = max(0, size - count)
-            let bytes = try read(file, start, size - start)
+            let bytes = try FileBytes.read(file, at: start, count: size - start)
             let lines = whole(bytes)
             if start == 0 || bytes.dropLast().contains(ASCII.lineFeed) { return (start, lines) }
             count = try doubled(count)
@@ -87,7 +88,8 @@ extension StoreFile {
             var room = room
             while true {
                 let count = min(room, range.count)
-                var bytes = try Self.read(file.descriptor.borrowed, range.lowerBound, count)
+                var bytes = try FileBytes.read(
+                    file.descriptor.borrowed, at: range.lowerBound, count: count)
                 if count == range.count || bytes.count < count { return bytes }
                 if let end = bytes.lastIndex(of: ASCII.lineFeed) {
                     bytes.removeLast(bytes.count - end - 1)
@@ -200,29 +202,6 @@ extension StoreFile {
         var facts = stat()
         _ = try systemCall { fstat(file, &facts) }
         return FileStamp(facts)
-    }
-
-    private static func read(
-        _ file: Int32, _ start: Int, _ count: Int
-    ) throws(SystemError) -> [UInt8] {
-        var failure: SystemError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
-            do throws(SystemError) {
-                while done < count {
-                    let more = try systemCall {
-                        pread(
-                            file, buffer.baseAddress.map { $0 + done }, count - done,
-                            off_t(start + done))
-                    }
-                    if more == 0 { return }
-                    done += more
-                }
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return bytes
     }
 
     private static func write(

@@ -134,16 +134,16 @@ enum PluginArchive {
         let bytes: [UInt8]
         let text: [UInt8]
         do throws(SystemError) {
-            bytes = try Patience().readAll(output.borrowed, limit: PluginTree.bytesMax)
+            bytes = try FileBytes.read(
+                output.borrowed, limit: PluginTree.bytesMax, by: Patience().call)
             var event = pollfd(fd: process.endDescriptor, events: Int16(POLLIN), revents: 0)
-            if bytes.count <= PluginTree.bytesMax { _ = try systemCall { poll(&event, 1, -1) } }
-            _ = try systemCall { Int32(lseek(list.borrowed, 0, SEEK_SET)) }
-            text = try Patience().readAll(list.borrowed, limit: listBytesMax)
+            _ = try systemCall { poll(&event, 1, -1) }
+            text = try FileBytes.read(list.borrowed, at: 0, count: listBytesMax)
         } catch {
+            if error.number == EFBIG {
+                throw .plugin("it has more than \(PluginTree.bytesMax >> 20) MiB")
+            }
             throw PluginTree.failure("cannot unpack", file, error)
-        }
-        guard bytes.count <= PluginTree.bytesMax else {
-            throw .plugin("it has more than \(PluginTree.bytesMax >> 20) MiB")
         }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
         guard try process.reap() == .exited(0) else {
