@@ -62,9 +62,7 @@ package struct PluginFolder: Sendable {
         var judge = Provenance()
         _ = try judge.follow(file)
         do throws(SystemError) {
-            let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-            let descriptor = Descriptor(owning: number)
-            let text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
+            let text = try FileBytes.read(file, limit: Manifest.bytesMax)
             let given = Set(String(systemBytes: text).split(separator: "\n").map(String.init))
             return reads.filter { !given.contains($0) }
         } catch {
@@ -85,14 +83,10 @@ package struct PluginFolder: Sendable {
             }
             let text: [UInt8]
             do throws(SystemError) {
-                let number = try systemCall { open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-                let descriptor = Descriptor(owning: number)
-                text = try readAll(descriptor.borrowed, limit: Manifest.bytesMax)
+                text = try FileBytes.read(file, limit: Manifest.bytesMax)
             } catch {
-                throw .plugin("plugin.json: \(error.sentence)")
-            }
-            guard text.count <= Manifest.bytesMax else {
-                throw .plugin("plugin.json is too large")
+                let isLarge = error.number == EFBIG
+                throw .plugin("plugin.json" + (isLarge ? " is too large" : ": \(error.sentence)"))
             }
             let manifest = try Manifest(parsing: text)
             if let isTaken = PluginFolders.isTaken.withLock({ $0 }) {

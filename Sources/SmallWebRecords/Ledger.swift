@@ -128,12 +128,12 @@ package final class Ledger {
     }
 
     private func cutTornLine(size: Int) throws(FetchError) {
-        var (end, piece) = (size, [UInt8](repeating: 0, count: 65_536))
+        var end = size
         do throws(SystemError) {
             while end > 0 {
-                let start = max(0, end - piece.count)
-                let count = try systemCall { pread(file, &piece, end - start, off_t(start)) }
-                if let last = piece[..<count].lastIndex(of: ASCII.lineFeed) {
+                let start = max(0, end - 65_536)
+                let piece = try FileBytes.read(file, at: start, count: end - start)
+                if let last = piece.lastIndex(of: ASCII.lineFeed) {
                     end = start + last + 1
                     break
                 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 public import SmallWeb
 package import SmallWebCore
 internal import SmallWebTransport
@@ -22,8 +21,7 @@ public struct Fixtures: Sendable {
 
     private static func read(_ path: String) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
-            let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
-            return try readAll(file.borrowed)
+            return try FileBytes.read(path, limit: .max)
         } catch {
             throw FetchError(.read, .input, "cannot read \(path)", error)
         }

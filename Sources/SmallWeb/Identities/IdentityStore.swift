@@ -49,7 +49,8 @@ package struct IdentityStore: Sendable {
     }
 
     package func pem(_ name: String) throws(FetchError) -> [UInt8] {
-        if let pem = UserFiles.read(try path(name)) { return pem }
+        let path = try path(name)
+        if let pem = try? FileBytes.read(path, limit: 4 << 20) { return pem }
         var error = FetchError(
             .identityUnusable, .input, "there is no identity \"\(name)\" that can be read",
             remedy: .listIdentities)
@@ -68,17 +69,9 @@ package struct IdentityStore: Sendable {
     /// Never replaces an identity that exists: with its key an account would be lost.
     package func add(_ name: String, _ pem: [UInt8]) throws(FetchError) {
         let path = try path(name)
-        let part = "\(directory)/.\(name).\(getpid()).part"
         do throws(SystemError) {
             try makeDirectories(directory, mode: 0o700)
-            unlink(part)
-            let file = try Descriptor(
-                opening: part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-            defer { unlink(part) }
-            try writeAll(pem[...], to: file.borrowed)
-            _ = try systemCall { fsync(file.borrowed) }
-            // Fails when the name is taken, and never shows half a key.
-            _ = try systemCall { link(part, path) }
+            try AtomicFile.add(path, pem, part: "\(directory)/.\(name).\(getpid()).part")
         } catch {
             if error.number == EEXIST {
                 throw FetchError(

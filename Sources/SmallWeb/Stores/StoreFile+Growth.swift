@@ -41,7 +41,7 @@ extension StoreFile {
             let count = min(room, stamp.size - start)
             var part = try attempt(.read, "cannot read") { () throws(SystemError) in
                 guard count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
-                return try Self.read(file.borrowed, start, count)
+                return try FileBytes.read(file.borrowed, at: start, count: count)
             }
             // A line that is cut off meanwhile ends there, even if its rest comes back.
             let isCutOff = part.count < count
@@ -140,29 +140,6 @@ extension StoreFile {
         var facts = stat()
         _ = try systemCall { fstat(file, &facts) }
         return FileStamp(facts)
-    }
-
-    private static func read(
-        _ file: Int32, _ start: Int, _ count: Int
-    ) throws(SystemError) -> [UInt8] {
-        var failure: SystemError?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, done in
-            do throws(SystemError) {
-                while done < count {
-                    let more = try systemCall {
-                        pread(
-                            file, buffer.baseAddress.map { $0 + done }, count - done,
-                            off_t(start + done))
-                    }
-                    if more == 0 { return }
-                    done += more
-                }
-            } catch {
-                failure = error
-            }
-        }
-        if let failure { throw failure }
-        return bytes
     }
 
     private static func write(

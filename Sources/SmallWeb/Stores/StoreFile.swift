@@ -35,10 +35,7 @@ package struct StoreFile: Sendable {
         guard try kind(for: .read) == .file else { return [] }
         removeRemains()
         return try attempt(.read, "cannot read") { () throws(SystemError) in
-            let file = try Descriptor(opening: path, O_RDONLY | O_NONBLOCK)
-            let bytes = try readAll(file.borrowed, limit: Self.bytesMax)
-            guard bytes.count <= Self.bytesMax else { throw SystemError(number: EFBIG) }
-            return bytes
+            try FileBytes.read(path, limit: Self.bytesMax)
         }
     }
 
@@ -91,27 +88,22 @@ package struct StoreFile: Sendable {
 
     /// - Returns: `nil` while another process has the lock.
     /// - Throws: `write`.
-    package func tryLock() throws(FetchError) -> Lock? { try lock(flags: LOCK_EX | LOCK_NB) }
+    package func tryLock() throws(FetchError) -> Lock? { try lock(waits: false) }
 
     private func lock() throws(FetchError) -> Lock {
-        guard let lock = try lock(flags: LOCK_EX) else {
+        guard let lock = try lock(waits: true) else {
             preconditionFailure("a lock that is waited for is got or fails")
         }
         return lock
     }
 
-    private func lock(flags: Int32) throws(FetchError) -> Lock? {
+    private func lock(waits: Bool) throws(FetchError) -> Lock? {
         if try kind(for: .write) == .device { return Lock(descriptor: nil) }
         let directory = directory(of: resolvingLinks(path))
         return try attempt(.write, "cannot lock") { () throws(SystemError) in
             try makeDirectories(directory, mode: 0o700)
             let descriptor = try Descriptor(opening: directory, O_RDONLY | O_DIRECTORY)
-            do throws(SystemError) {
-                _ = try systemCall { flock(descriptor.borrowed, flags) }
-            } catch {
-                guard error.number == EWOULDBLOCK else { throw error }
-                return nil
-            }
+            guard try descriptor.lock(waits: waits) else { return nil }
             return Lock(descriptor: descriptor)
         }
     }
@@ -124,19 +116,13 @@ package struct StoreFile: Sendable {
     package func replace(by bytes: [UInt8], _ lock: borrowing Lock) throws(FetchError) {
         guard lock.descriptor != nil else { return }
         let final = resolvingLinks(path)
-        let new = partPath
         let isReplaced = try attempt(.write, "cannot write") { () throws(SystemError) in
-            unlink(new)
             do throws(SystemError) {
-                let file = try Descriptor(
-                    opening: new, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-                try Self.keepOwner(of: final, file.borrowed)
-                try writeAll(bytes[...], to: file.borrowed)
-                _ = try systemCall { fsync(file.borrowed) }
-                _ = try systemCall { rename(new, final) }
+                try AtomicFile.replace(final, by: bytes, part: partPath) {
+                    file throws(SystemError) in try Self.keepOwner(of: final, file)
+                }
                 return true
             } catch {
-                unlink(new)
                 // A file that is mounted by itself, as in a container, keeps its place.
                 guard error.number == EBUSY, access(final, F_OK) == 0 else { throw error }
                 return false
@@ -182,15 +168,7 @@ package struct StoreFile: Sendable {
             try Descriptor(opening: final, O_WRONLY)
         }
         try attempt(.write, "cannot write \(saved), a copy of") { () throws(SystemError) in
-            do throws(SystemError) {
-                let copy = try Descriptor(
-                    opening: saved, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-                try writeAll(old[...], to: copy.borrowed)
-                _ = try systemCall { fsync(copy.borrowed) }
-            } catch {
-                if error.number != EEXIST { unlink(saved) }
-                throw error
-            }
+            _ = try AtomicFile.create(saved, old)
         }
         try attempt(.write, "its old content is in \(saved); cannot write") {
             () throws(SystemError) in

@@ -30,32 +30,8 @@ package enum UserFiles {
         path("XDG_CONFIG_HOME", ".config", "bookmarks").map { StoreFile($0, title: "bookmarks") }
     }
 
-    /// - Returns: The last `limit` bytes at most; `nil` when the file cannot be read.
-    package static func read(_ path: String, limit: Int = 4 << 20) -> [UInt8]? {
-        guard let file = try? Descriptor(opening: path, O_RDONLY | O_NONBLOCK) else { return nil }
-        return read(file.borrowed, limit: limit)
-    }
-
     /// True if there is such a file, readable or not.
     package static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
-
-    package static func read(_ file: Int32, limit: Int) -> [UInt8]? {
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        let size = min(Int(status.st_size), limit)
-        let start = Int(status.st_size) - size
-        var isRead = true
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let more = pread(file, buffer.baseAddress! + count, size - count, start + count)
-                if more < 0 && errno == EINTR { continue }
-                isRead = more >= 0
-                if more <= 0 { break }
-                count += more
-            }
-        }
-        return isRead ? bytes : nil
-    }
 
     /// The names in a directory, sorted.
     ///

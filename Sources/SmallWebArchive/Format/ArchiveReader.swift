@@ -273,17 +273,7 @@ package final class ArchiveReader {
     private func fill() throws(FetchError) -> Bool {
         do throws(SystemError) {
             (piece, input) = ([], [])
-            var failure: SystemError?
-            piece = [UInt8](unsafeUninitializedCapacity: Self.pieceBytes) { buffer, count in
-                do throws(SystemError) {
-                    count = try systemCall {
-                        pread(file.borrowed, buffer.baseAddress, buffer.count, off_t(position))
-                    }
-                } catch {
-                    failure = error
-                }
-            }
-            if let failure { throw failure }
+            piece = try FileBytes.read(file.borrowed, at: position, count: Self.pieceBytes)
             position += piece.count
             input = piece[...]
             return !piece.isEmpty

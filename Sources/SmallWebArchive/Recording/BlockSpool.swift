@@ -69,11 +69,9 @@ final class BlockSpool {
     func prefix(_ limit: Int) throws(FetchError) -> [UInt8] {
         guard let file else { return Array(memory.prefix(limit)) }
         try spill()
-        var bytes = [UInt8](repeating: 0, count: min(limit, count))
-        let read = try attempt { () throws(SystemError) in
-            try systemCall { pread(file, &bytes, bytes.count, 0) }
+        return try attempt { () throws(SystemError) in
+            try FileBytes.read(file, at: 0, count: min(limit, count))
         }
-        return Array(bytes.prefix(read))
     }
 
     /// Passes the bytes in the file from `start` on to `body`, piece by piece.

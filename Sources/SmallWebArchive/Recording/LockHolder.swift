@@ -20,9 +20,6 @@ enum LockHolder {
     }
 
     private static func read(_ path: String) -> String? {
-        guard let file = try? Descriptor(opening: path, O_RDONLY) else { return nil }
-        return (try? readAll(file.borrowed, limit: 1 << 20)).map {
-            String(decoding: $0, as: UTF8.self)
-        }
+        (try? FileBytes.read(path, limit: 16 << 20)).map { String(decoding: $0, as: UTF8.self) }
     }
 }

@@ -158,10 +158,9 @@ struct URLCompletion {
 
     /// The hosts of the trust store, with ports other than the default.
     static func trustedHosts(defaultPort: UInt16) -> [String] {
-        guard let path = try? ConnectionSettings().knownHosts(), let bytes = UserFiles.read(path)
-        else {
-            return []
-        }
+        guard let path = try? ConnectionSettings().knownHosts(),
+            let bytes = try? FileBytes.end(of: path, limit: 4 << 20)
+        else { return [] }
         let suffix = ":\(defaultPort)"
         return String(decoding: bytes, as: UTF8.self).split(whereSeparator: \.isNewline).compactMap
         {

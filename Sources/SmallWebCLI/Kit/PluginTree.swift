@@ -17,10 +17,9 @@ enum PluginTree {
 
     static func write(_ bytes: [UInt8], to path: String, isProgram: Bool) throws(FetchError) {
         do throws(SystemError) {
-            let descriptor = try Descriptor(
-                opening: path, O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
-            try writeAll(bytes[...], to: descriptor.borrowed)
-            _ = try systemCall { fchmod(descriptor.borrowed, isProgram ? 0o755 : 0o644) }
+            try AtomicFile.create(path, bytes, isSynced: false) { file throws(SystemError) in
+                _ = try systemCall { fchmod(file, isProgram ? 0o755 : 0o644) }
+            }
         } catch {
             throw failure("cannot write", path, error)
         }

@@ -29,7 +29,8 @@ final class FileOutput {
     private let clash: Clash
     private var part: String?
     private var isNoted = false
-    private var file: Int32
+    /// `nil` after ``commit()`` and ``discard(keepsPart:)``.
+    private var file: Descriptor?
     private let patience: Patience
 
     /// - Parameter patience: Timeout for the reader of a FIFO.
@@ -41,11 +42,12 @@ final class FileOutput {
         if let descriptor = Self.descriptor(path) {
             (self.path, wanted, self.clash) = (path, path, clash)
             do throws(SystemError) {
-                file = try systemCall { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
+                file = Descriptor(
+                    owning: try systemCall { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) })
             } catch {
                 throw FetchError(.write, .output, "cannot write \(path)", error)
             }
-            filter = isatty(file) == 1 ? TerminalText.Filter() : nil
+            filter = isatty(number) == 1 ? TerminalText.Filter() : nil
             return
         }
         let followsLinks = clash == .overwrite || clash == .append
@@ -55,7 +57,7 @@ final class FileOutput {
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
-        let number = errno
+        let reason = SystemError(number: errno)
         if exists && status.st_mode & S_IFMT == S_IFDIR && clash != .number {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
@@ -66,18 +68,15 @@ final class FileOutput {
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
             // On other errors the file may exist.
-            if !exists && number != ENOENT { throw SystemError(number: number) }
+            if !exists && reason.number != ENOENT { throw reason }
             if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
             if isSpecial {
-                file = try patience.call { open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY) }
-                filter = isatty(file) == 1 ? TerminalText.Filter() : nil
+                file = Descriptor(
+                    owning: try patience.call { open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY) })
+                filter = isatty(number) == 1 ? TerminalText.Filter() : nil
             } else if clash == .append {
                 part = exists ? nil : Self.partName(target)
                 file = try Self.openToContinue(part ?? target, isPart: part != nil)
-                guard Self.lock(file) else {
-                    close(file)
-                    throw SystemError(number: EBUSY)
-                }
             } else {
                 if exists && clash == .overwrite {
                     // Replacing needs only a writable directory, so check the file itself.
@@ -85,9 +84,9 @@ final class FileOutput {
                 }
                 let replaces = exists && clash == .overwrite
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
-                (file, part) = try Self.openPart(target, mode: mode)
+                try openPart(mode: mode)
                 // The umask was applied on creation.
-                if replaces { _ = try systemCall { fchmod(file, mode) } }
+                if replaces { _ = try systemCall { fchmod(number, mode) } }
             }
         } catch {
             if let failure = Patience.failure(error, "no program opens \(path) to read it") {
@@ -102,10 +101,13 @@ final class FileOutput {
 
     deinit { discard() }
 
+    /// For system calls; -1 after ``commit()``.
+    private var number: Int32 { file?.borrowed ?? -1 }
+
     /// Escapes the bytes for a terminal, since a server may have written them.
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         do throws(SystemError) {
-            try patience.writeAll((filter?.filter(bytes)).map { $0[...] } ?? bytes, to: file)
+            try patience.writeAll((filter?.filter(bytes)).map { $0[...] } ?? bytes, to: number)
             bytesWritten += bytes.count
         } catch {
             throw Patience.failure(error, "the program that reads \(path) is too slow")
@@ -117,22 +119,22 @@ final class FileOutput {
     func note(_ state: String?) {
         guard part != nil, state != nil || clash == .append else { return }
         isNoted = true
-        PartFile.note(state, in: file)
+        PartFile.note(state, in: number)
     }
 
     func commit() throws(FetchError) {
-        guard file >= 0 else { return }
+        guard file != nil else { return }
         if filter != nil {
             let rest = filter?.filter([], isLast: true) ?? []
             filter = nil
             try write(rest[...])
         }
-        if isNoted { PartFile.forgetState(file) }
-        let status = close(file)
-        let number = errno
-        file = -1
-        // A full network disk may be reported only here.
-        if status != 0 { throw failure("cannot write", SystemError(number: number)) }
+        if isNoted { PartFile.forgetState(number) }
+        do throws(SystemError) {
+            if let file = file.take() { try file.close() }
+        } catch {
+            throw failure("cannot write", error)
+        }
         guard let part else { return }
         do throws(SystemError) {
             switch clash {
@@ -151,8 +153,7 @@ final class FileOutput {
     /// - Returns: The name of the kept file.
     @discardableResult
     func discard(keepsPart: Bool = false) -> String? {
-        if file >= 0 { close(file) }
-        file = -1
+        file = nil
         guard let part else { return nil }
         self.part = nil
         if clash == .append { return bytesWritten > 0 ? part : nil }
@@ -168,37 +169,35 @@ final class FileOutput {
 
     /// True if no other process is writing the part.
     private static func isLeftover(_ name: String) -> Bool {
-        let file = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW)
-        guard file >= 0 else { return errno == ENOENT }
-        defer { close(file) }
-        return lock(file)
+        do throws(SystemError) {
+            let file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            return locks(file)
+        } catch {
+            return error.number == ENOENT
+        }
     }
 
     /// Opens the file or its part to append. Both were checked before, so links and FIFOs that have
     /// replaced them since are refused.
     private static func openToContinue(
         _ name: String, isPart: Bool
-    ) throws(SystemError) -> Int32 {
-        let flags = O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
-        let file = try systemCall { open(name, flags, 0o666) }
-        do throws(SystemError) {
-            var status = stat()
-            _ = try systemCall { fstat(file, &status) }
-            guard status.st_mode & S_IFMT == S_IFREG,
-                !isPart || status.st_nlink == 1 && status.st_uid == geteuid()
-            else { throw SystemError(number: EPERM) }
-            return file
-        } catch {
-            close(file)
-            throw error
-        }
+    ) throws(SystemError) -> Descriptor {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
+        let file = try Descriptor(opening: name, flags, mode: 0o666)
+        var status = stat()
+        _ = try systemCall { fstat(file.borrowed, &status) }
+        guard status.st_mode & S_IFMT == S_IFREG,
+            !isPart || status.st_nlink == 1 && status.st_uid == geteuid()
+        else { throw SystemError(number: EPERM) }
+        guard locks(file) else { throw SystemError(number: EBUSY) }
+        return file
     }
 
-    /// Locks the file against other writers.
+    /// Locks the file against other writers, where the file system has locks.
     ///
     /// - Returns: False if another process holds the lock.
-    private static func lock(_ file: Int32) -> Bool {
-        flock(file, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK
+    private static func locks(_ file: borrowing Descriptor) -> Bool {
+        (try? file.lock()) ?? true
     }
 
     /// Descriptor number of a name such as /dev/stdout. Duplicated instead of opened, so that
@@ -258,16 +257,15 @@ final class FileOutput {
         path = candidate
     }
 
-    private static func openPart(_ target: String, mode: mode_t) throws(SystemError) -> (
-        Int32, String
-    ) {
+    private func openPart(mode: mode_t) throws(SystemError) {
         for number in 0..<1000 {
-            let name = partName(target, number == 0 ? ".part" : ".\(getpid())-\(number).part")
+            let name = Self.partName(path, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
-                let flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC
-                let file = try systemCall { open(name, flags, mode) }
-                _ = lock(file)
-                return (file, name)
+                let new = try Descriptor(opening: name, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+                _ = Self.locks(new)
+                file = consume new
+                part = name
+                return
             } catch {
                 // Another process writes the same file, or left this part.
                 if error.number != EEXIST { throw error }

@@ -53,11 +53,6 @@ struct Patience: Sendable {
         try SmallWeb.writeAll(bytes, to: file, by: call)
     }
 
-    /// Reads a file to its end, or until there are more than `limit` bytes, as ``call(_:)``.
-    func readAll(_ file: Int32, limit: Int) throws(SystemError) -> [UInt8] {
-        try SmallWeb.readAll(file, limit: limit, by: call)
-    }
-
     /// Converts an error of these calls that was caused by the deadline or a signal.
     ///
     /// - Parameter message: Message for the deadline.

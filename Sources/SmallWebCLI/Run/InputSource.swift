@@ -30,15 +30,11 @@ enum InputSource {
     ) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             // Opening may block until the other end of a FIFO opens.
-            let file = try patience.call {
-                name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
-            }
-            defer { close(file) }
-            let bytes = try patience.readAll(file, limit: bytesMax)
-            guard bytes.count <= bytesMax else {
-                throw SystemError(number: EFBIG)
-            }
-            return bytes
+            let file = Descriptor(
+                owning: try patience.call {
+                    name == "-" ? dup(0) : open(name, O_RDONLY | O_CLOEXEC)
+                })
+            return try FileBytes.read(file.borrowed, limit: bytesMax, by: patience.call)
         } catch {
             throw failure(error, of: name, "cannot read the input from \(self.name(of: name))")
         }

@@ -17,7 +17,8 @@ struct PageCopies {
 
     /// - Returns: `nil` if there is no copy.
     func read(_ kind: Kind, of url: String) throws(FetchError) -> [UInt8]? {
-        UserFiles.read(try path(kind, url), limit: 2 * WatchedPage.keptMax)
+        let path = try path(kind, url)
+        return try? FileBytes.read(path, limit: 2 * WatchedPage.keptMax)
     }
 
     /// - Parameter bytes: `nil` to remove the copy.
@@ -33,16 +34,10 @@ struct PageCopies {
                 .write, .output,
                 "\(directory) has copies of \(Self.pagesMax) pages; no other is kept")
         }
-        let part = path + ".part"
         do throws(SystemError) {
             try makeDirectories(directory, mode: 0o700)
-            unlink(part)
-            let file = try Descriptor(
-                opening: part, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
-            try writeAll(bytes[...], to: file.borrowed)
-            _ = try systemCall { rename(part, path) }
+            try AtomicFile.replace(path, by: bytes, part: path + ".part", isSynced: false)
         } catch {
-            unlink(part)
             // A difference to an older version would be wrong.
             unlink(path)
             throw FetchError(.write, .output, "cannot keep a copy in \(directory)", error)

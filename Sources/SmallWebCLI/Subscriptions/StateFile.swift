@@ -44,14 +44,8 @@ final class StateFile {
         try store.attempt(.write, "cannot lock") { () throws(SystemError) in
             let file = try Descriptor(
                 opening: path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW, mode: 0o600)
-            do throws(SystemError) {
-                _ = try systemCall { flock(file.borrowed, LOCK_EX | LOCK_NB) }
-            } catch {
-                guard error.number == EWOULDBLOCK else { throw error }
-                return nil
-            }
             var (locked, named) = (stat(), stat())
-            guard fstat(file.borrowed, &locked) == 0, stat(path, &named) == 0,
+            guard try file.lock(), fstat(file.borrowed, &locked) == 0, stat(path, &named) == 0,
                 FileIdentity(locked) == FileIdentity(named)
             else { return nil }
             return file
@@ -71,22 +65,12 @@ final class StateFile {
     /// - Throws: `write`; the file is then unchanged.
     func replace(by bytes: [UInt8]) throws(FetchError) {
         guard file != nil else { return }
-        let part = path + ".part"
-        // Left by a killed process; the lock makes the name ours.
-        unlink(part)
+        // The lock makes the name of the part ours.
         file = try store.attempt(.write, "cannot write") { () throws(SystemError) in
-            do throws(SystemError) {
-                let new = try Descriptor(
-                    opening: part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+            try AtomicFile.replace(path, by: bytes, part: path + ".part") {
+                new throws(SystemError) in
                 // Lock it before other processes can open it by name.
-                _ = try systemCall { flock(new.borrowed, LOCK_EX | LOCK_NB) }
-                try writeAll(bytes[...], to: new.borrowed)
-                _ = try systemCall { fsync(new.borrowed) }
-                _ = try systemCall { rename(part, path) }
-                return new
-            } catch {
-                unlink(part)
-                throw error
+                _ = try systemCall { flock(new, LOCK_EX | LOCK_NB) }
             }
         }
     }

@@ -16,7 +16,7 @@ enum DirectoryText {
                 if depth < 4 { text += try read(child, depth: depth + 1) }
             } else {
                 // Only regular files, as a FIFO would block. An unreadable file counts as empty.
-                let bytes = UserFiles.read(child, limit: fileBytesMax) ?? []
+                let bytes = (try? FileBytes.end(of: child, limit: fileBytesMax)) ?? []
                 let content = String(decoding: bytes, as: UTF8.self)
                 let lines = content.split(whereSeparator: \.isNewline).joined(separator: "\t")
                 text += "\(child)\t\(lines)\n"

@@ -13,8 +13,6 @@ struct Netrc: Sendable {
 
     private var entries: [Entry] = []
 
-    private static let bytesMax = 1 << 20
-
     /// - Throws: `usage` without a home directory; `read` if the file cannot be read, or others can
     ///   read it.
     static func read() throws(FetchError) -> Netrc {
@@ -24,15 +22,13 @@ struct Netrc: Sendable {
         let name = home + "/.netrc"
         var (bytes, isOurs) = ([UInt8](), false)
         do throws(SystemError) {
-            let file = try systemCall { open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
-            defer { close(file) }
+            let file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK)
             var status = stat()
-            _ = try systemCall { fstat(file, &status) }
+            _ = try systemCall { fstat(file.borrowed, &status) }
             isOurs =
                 status.st_mode & S_IFMT == S_IFREG && status.st_mode & 0o077 == 0
                 && [geteuid(), 0].contains(status.st_uid)
-            if isOurs { bytes = try readAll(file, limit: bytesMax) }
-            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
+            if isOurs { bytes = try FileBytes.read(file.borrowed, limit: 1 << 20) }
         } catch {
             throw FetchError(.read, .input, "cannot read \(name)", error)
         }

@@ -58,7 +58,8 @@ final class RefCache: EventOutput {
     }
 
     static func names(of url: String, beginningWith prefix: Substring) -> [String] {
-        guard let path = path(of: url), let bytes = UserFiles.read(path) else { return [] }
+        guard let path = path(of: url), let bytes = try? FileBytes.read(path, limit: 4 << 20)
+        else { return [] }
         return bytes.split(separator: ASCII.lineFeed).filter { $0.starts(with: prefix.utf8) }.map {
             String(decoding: $0, as: UTF8.self)
         }

@@ -16,13 +16,10 @@ extension UserFiles {
     static func content(
         of path: String, _ what: String, _ patience: Patience = Patience()
     ) throws(FetchError) -> [UInt8] {
-        let bytesMax = 4 << 20
         do throws(SystemError) {
-            let file = try patience.call { open(path, O_RDONLY | O_CLOEXEC) }
-            defer { close(file) }
-            let bytes = try readAll(file, limit: bytesMax)
-            guard bytes.count <= bytesMax else { throw SystemError(number: EFBIG) }
-            return bytes
+            let file = Descriptor(
+                owning: try patience.call { open(path, O_RDONLY | O_CLOEXEC) })
+            return try FileBytes.read(file.borrowed, limit: 4 << 20)
         } catch {
             if let failure = Patience.failure(error, "no program opens \(path) to write it") {
                 throw failure

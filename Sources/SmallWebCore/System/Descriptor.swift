@@ -18,6 +18,28 @@ package struct Descriptor: ~Copyable {
 
     deinit { _ = Glibc.close(number) }
 
+    /// Closes it. A full network disk may be reported only here.
+    package consuming func close() throws(SystemError) {
+        let status = Glibc.close(number)
+        let error = SystemError(number: errno)
+        discard self
+        if status != 0 { throw error }
+    }
+
+    /// Takes the exclusive lock of the file (flock), which ends with the descriptor.
+    ///
+    /// - Parameter waits: True to wait for another process that has it.
+    /// - Returns: False if another process has it.
+    package func lock(waits: Bool = false) throws(SystemError) -> Bool {
+        let number = number
+        do throws(SystemError) {
+            return try systemCall { flock(number, waits ? LOCK_EX : LOCK_EX | LOCK_NB) } == 0
+        } catch {
+            guard error.number == EWOULDBLOCK else { throw error }
+            return false
+        }
+    }
+
     /// The number, lent for a system call while the owner lives.
     package var borrowed: Int32 { number }
 }

@@ -58,11 +58,10 @@ package final class Spool {
         guard let file, offset < spilled else { return nil }
         let (start, rest) = (offset, spilled - offset)
         let piece = try attempt("cannot read") { () throws(SystemError) in
-            var bytes = [UInt8](repeating: 0, count: min(rest, 65_536))
-            let count = try systemCall { pread(file, &bytes, bytes.count, start) }
+            let bytes = try FileBytes.read(file, at: start, count: min(rest, 65_536))
             // The file is shorter than recorded: fail instead of passing off a part as the whole.
-            guard count > 0 else { throw SystemError(number: EIO) }
-            return bytes[..<count]
+            if bytes.isEmpty { throw SystemError(number: EIO) }
+            return bytes[...]
         }
         offset += piece.count
         return piece
@@ -92,19 +91,8 @@ package final class Spool {
         if range.upperBound > spilled { try spill() }
         guard let file else { return [] }
         return try attempt("cannot read") { () throws(SystemError) in
-            var bytes = [UInt8](repeating: 0, count: range.count)
-            var filled = 0
-            while filled < bytes.count {
-                let got = try systemCall {
-                    bytes.withUnsafeMutableBytes {
-                        pread(
-                            file, $0.baseAddress! + filled, $0.count - filled,
-                            off_t(range.lowerBound + filled))
-                    }
-                }
-                guard got > 0 else { throw SystemError(number: EIO) }
-                filled += got
-            }
+            let bytes = try FileBytes.read(file, at: range.lowerBound, count: range.count)
+            if bytes.count < range.count { throw SystemError(number: EIO) }
             return bytes[...]
         }
     }

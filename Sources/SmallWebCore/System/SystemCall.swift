@@ -72,20 +72,3 @@ package func writeAll(
         rest = rest.dropFirst(count)
     }
 }
-
-/// Reads a file from its current offset to its end, or until there are more than `limit` bytes.
-package func readAll(
-    _ file: Int32, limit: Int = .max,
-    by run: (_ call: () -> Int) throws(SystemError) -> Int = systemCall
-) throws(SystemError) -> [UInt8] {
-    var bytes: [UInt8] = []
-    var facts = stat()
-    if fstat(file, &facts) == 0 { bytes.reserveCapacity(min(limit, max(0, Int(facts.st_size)))) }
-    var piece = [UInt8](repeating: 0, count: 65_536)
-    while bytes.count <= limit {
-        let count = try run { read(file, &piece, piece.count) }
-        if count == 0 { break }
-        bytes += piece[..<count]
-    }
-    return bytes
-}
