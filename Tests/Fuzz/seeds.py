@@ -15,41 +15,41 @@ PARSERS = """
 Plugins/External/Manifest.swift Plugins/External/OpenPattern.swift
 Plugins/External/ProgramEvents.swift
 Plugins/Finger/FingerPlugin.swift Plugins/Gemini/GeminiHeader.swift
-Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Advertisement.swift
-Plugins/Git/ContentReader.swift Plugins/Git/Delta.swift Plugins/Git/GitAddress.swift
-Plugins/Git/GitCommand.swift Plugins/Git/GitConversation.swift Plugins/Git/GitPlugin.swift
-Plugins/Git/ObjectID.swift Plugins/Git/PackEntry.swift Plugins/Git/PackReader.swift
-Plugins/Git/PackIndex.swift Plugins/Git/PackSpool.swift Plugins/Git/PktLine.swift
-Plugins/Git/RefList.swift Plugins/Git/Tree.swift Plugins/Git/Attributes.swift
-Plugins/Git/Commit.swift Plugins/Git/Conversion.swift Plugins/Git/FilePatch.swift
-Plugins/Git/Submodules.swift Plugins/Git/LFSBatch.swift Plugins/Git/LFSPointer.swift Plugins/Git/GitQuestion.swift
-Plugins/Git/Placeholders.swift Plugins/Git/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
+Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Wire/Advertisement.swift
+Plugins/Git/Read/ContentReader.swift Plugins/Git/Objects/Delta.swift Plugins/Git/Wire/GitAddress.swift
+Plugins/Git/Read/GitCommand.swift Plugins/Git/Wire/GitConversation.swift Plugins/Git/Read/GitPlugin.swift
+Plugins/Git/Objects/ObjectID.swift Plugins/Git/Objects/PackEntry.swift Plugins/Git/Objects/PackReader.swift
+Plugins/Git/Objects/PackIndex.swift Plugins/Git/Objects/PackSpool.swift Plugins/Git/Wire/PktLine.swift
+Plugins/Git/Refs/RefList.swift Plugins/Git/Objects/Tree.swift Plugins/Git/Tar/Attributes.swift
+Plugins/Git/Objects/Commit.swift Plugins/Git/Tar/Conversion.swift Plugins/Git/Read/FilePatch.swift
+Plugins/Git/Refs/Submodules.swift Plugins/Git/Wire/LFSBatch.swift Plugins/Git/Tar/LFSPointer.swift Plugins/Git/Read/GitQuestion.swift
+Plugins/Git/Tar/Placeholders.swift Plugins/Git/Read/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/Nex/NexPlugin.swift
 Plugins/Spartan/SpartanHeader.swift Plugins/Spartan/SpartanPlugin.swift
-Sources/SmallWeb/Feeds/PageFeedReader.swift
+Sources/SmallWeb/Pages/PageFeedReader.swift
 Sources/SmallWeb/Identities/Bindings.swift Sources/SmallWeb/Identities/IdentityFormat.swift
-Sources/SmallWeb/Links/CharsetConverter.swift Sources/SmallWeb/Links/Link.swift
+Sources/SmallWeb/Pages/CharsetConverter.swift Sources/SmallWeb/Pages/Link.swift
 Sources/SmallWeb/Pages/PageReader.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
 Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift
 Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Format/RecordHeader.swift
 Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
-Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Options/Configuration.swift
-Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebCLI/Output/WriteOut.swift
+Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Settings/Configuration.swift
+Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebRecords/WriteOut.swift
 Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift
 Sources/SmallWebCLI/Reader/TypedInput.swift
-Sources/SmallWebCLI/Run/Order.swift Sources/SmallWebCLI/Run/OrderSource.swift
+Sources/SmallWebCLI/Run/OperandSource.swift Sources/SmallWebRecords/RequestLine.swift
 Sources/SmallWebCLI/Subscriptions/SubscriptionState.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
-Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Contract/MediaType.swift
+Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Reply/MediaType.swift
 Sources/SmallWebCore/HTTP/HTTPClient.swift Sources/SmallWebCore/HTTP/HTTPDate.swift
 Sources/SmallWebCore/Stream/LineFramer.swift
 Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/Calendar.swift
 Sources/SmallWebCore/Text/HeaderText.swift
-Sources/SmallWebCore/Text/JSONSkimmer.swift
-Sources/SmallWebCore/Text/JSONValue.swift
+Sources/SmallWebCore/JSON/JSONSkimmer.swift
+Sources/SmallWebCore/JSON/JSONValue.swift
 Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/ExtendedExpression.swift

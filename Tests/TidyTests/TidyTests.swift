@@ -88,7 +88,7 @@ import Testing
         let exempt = [
             "Plugins/", "Sources/SmallWebPlugins/", "Sources/SmallWebTransport/Curl",
             "Sources/SmallWebTransport/Proxies/", "Sources/smallweb-manual/",
-            "Sources/SmallWebCLI/Commands/Help.swift",
+            "Sources/SmallWebCLI/Commands/Help/Help.swift",
             "Sources/SmallWebFormats/Feeds/FeedWriter.swift",
             // A format that every scheme can serve, as gemtext is.
             "Sources/SmallWebFormats/Gopher",

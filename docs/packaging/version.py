@@ -12,7 +12,7 @@ import os
 import re
 import sys
 
-SOURCE = ("Sources/SmallWebCLI/Commands/Help.swift", r'(static let version = ")([^"]*)')
+SOURCE = ("Sources/SmallWebCLI/Commands/Help/Help.swift", r'(static let version = ")([^"]*)')
 # Each pattern is everywhere in its file where the version is; the first group comes before it.
 PLACES = [
     SOURCE,
