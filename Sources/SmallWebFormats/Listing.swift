@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// Parses a listing of Nex, whose bytes arrive in arbitrary pieces, into items: text, and links that
-/// begin with `=>`. Pure; holds at most one line. A last line without a line feed is left out, as
-/// its target may be truncated.
+/// Parses a listing of Nex, whose bytes arrive in arbitrary pieces, into items: text, and links
+/// that begin with `=>`. Pure; holds at most one line. A last line without a line feed is left out,
+/// as its target may be truncated.
 public struct ListingReader: Sendable {
     private let base: URI
     private var framer: LineFramer

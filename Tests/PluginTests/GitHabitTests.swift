@@ -69,7 +69,7 @@ struct GitHabitTests {
             FakeHTTP.Reply("", [], status: 302, location: "/users/sign_in")
         }
         #expect(played.outcome == .permanentFailure)
-        #expect(played.head?.meta == "Found")
+        #expect(played.head?.meta == "Reason")
         #expect(played.head?.explanation?.contains("/users/sign_in") ?? false)
     }
 

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
 
 /// One HTTP request from a plugin to the host side.
 public struct HTTPRequest: Sendable {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
 
 /// Dates of HTTP (RFC 9110 §5.6.7), and the values of `Retry-After` (§10.2.3). Pure.
 package enum HTTPDate {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
 
 /// Method, fields and body of an HTTP request, made from the options of a `Request`.
 public struct HTTPOptions: Sendable, Hashable {

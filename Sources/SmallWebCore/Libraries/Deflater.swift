@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebZlib
-public import SmallWebCore
 
 /// Compresses successive streams, each to one member of a gzip file (RFC 1952), by zlib.
-public final class Deflater {
+package final class Deflater {
     private let functions: swzlib_functions
     /// Allocated, because zlib keeps its address.
     private let stream: UnsafeMutablePointer<swzlib_stream>
@@ -11,7 +10,7 @@ public final class Deflater {
 
     /// The expected size of the streams. zlib clears its memory for each, so more memory takes
     /// longer.
-    public enum StreamSize: Sendable {
+    package enum StreamSize: Sendable {
         /// Shorter than ``tinyMax``. Repetitions are not searched for, which saves a quarter of the
         /// time, and makes headers of records longer by an eighth.
         case tiny
@@ -30,13 +29,13 @@ public final class Deflater {
     }
 
     /// Exclusive limit of a tiny stream, in bytes; such a stream is a single block.
-    public static let tinyMax = 1023
+    package static let tinyMax = 1023
 
     /// zlib's default, 6, takes three times as long to save another tenth.
     private static let level: Int32 = 2
 
     /// - Throws: `not-built-in` when libz is not installed, or is an unknown version.
-    public init(for size: StreamSize = .any) throws(FetchError) {
+    package init(for size: StreamSize = .any) throws(FetchError) {
         var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
@@ -63,7 +62,7 @@ public final class Deflater {
     ///
     /// - Parameter isLast: True to end the member: all of it is in `output` afterwards, and the
     ///   next call begins another.
-    public func deflate(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8], isLast: Bool) {
+    package func deflate(_ bytes: UnsafeRawBufferPointer, to output: inout [UInt8], isLast: Bool) {
         var rest = bytes
         repeat {
             let piece = UnsafeRawBufferPointer(rebasing: rest.prefix(1 << 30))

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCrypto
-public import SmallWebCore
 
 /// A cryptographic hash of bytes that arrive in arbitrary pieces, by OpenSSL.
 ///
 /// One object hashes any number of messages, one after the other.
-public final class Digest {
-    public enum Algorithm: Sendable, Hashable, CaseIterable {
+package final class Digest {
+    package enum Algorithm: Sendable, Hashable, CaseIterable {
         case sha1, sha256
 
         /// The length of a digest in bytes.
-        public var byteCount: Int {
+        package var byteCount: Int {
             switch self {
             case .sha1: 20
             case .sha256: 32
@@ -18,12 +17,12 @@ public final class Digest {
         }
     }
 
-    public let algorithm: Algorithm
+    package let algorithm: Algorithm
     private let functions: swcrypto_functions
     private let context: OpaquePointer
 
     /// - Throws: `not-built-in` when libcrypto is not installed, or refuses the algorithm.
-    public init(_ algorithm: Algorithm) throws(FetchError) {
+    package init(_ algorithm: Algorithm) throws(FetchError) {
         self.algorithm = algorithm
         let library = try CryptoLibrary.shared()
         functions = library.functions
@@ -44,18 +43,18 @@ public final class Digest {
     deinit { functions.EVP_MD_CTX_free(context) }
 
     /// Adds the next bytes of the message.
-    public func update(_ bytes: UnsafeRawBufferPointer) {
+    package func update(_ bytes: UnsafeRawBufferPointer) {
         let isDone = functions.EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
         precondition(isDone == 1)
     }
 
     /// Adds the next bytes of the message.
-    public func update(_ bytes: ArraySlice<UInt8>) {
+    package func update(_ bytes: ArraySlice<UInt8>) {
         bytes.withUnsafeBytes { update($0) }
     }
 
     /// The digest of the message; the next update begins another message.
-    public func finish() -> [UInt8] {
+    package func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: algorithm.byteCount)
         let isDone = functions.EVP_DigestFinal_ex(context, &digest, nil)
         // Without a function argument it keeps the present one, which saves a lookup.

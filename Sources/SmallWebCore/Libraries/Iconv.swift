@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-internal import SmallWebCore
 
 /// Conversion between text encodings, by the system's iconv.
-public enum Iconv {
+package enum Iconv {
     /// Converts a whole text.
     ///
     /// - Parameter to: A name that iconv knows, or `UTF-16LE-BOM` and `UTF-16BE-BOM`, which begin
     ///   with a byte order mark.
     /// - Returns: `nil` for an unknown encoding, or text that cannot be represented in it.
-    public static func convert(_ content: [UInt8], from: String, to: String) -> [UInt8]? {
+    package static func convert(_ content: [UInt8], from: String, to: String) -> [UInt8]? {
         var (name, mark) = (to, [UInt8]())
         switch to.lowercased() {
         case "utf-16le-bom": (name, mark) = ("UTF-16LE", [0xFF, 0xFE])

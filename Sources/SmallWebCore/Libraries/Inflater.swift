@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebZlib
-public import SmallWebCore
 
 /// Decompresses a stream that arrives in arbitrary pieces, by zlib.
 ///
 /// The stream marks its own end, so other bytes may follow it.
-public final class Inflater {
-    public enum Format: Sendable {
+package final class Inflater {
+    package enum Format: Sendable {
         /// A zlib stream (RFC 1950).
         case zlib
         /// One member of a gzip file (RFC 1952).
@@ -21,17 +20,17 @@ public final class Inflater {
     }
 
     /// Limit of the output of one call, in bytes.
-    public static let outputBytesMax = 65_536
+    package static let outputBytesMax = 65_536
 
     /// True once the stream has ended with a correct checksum.
-    public private(set) var isFinished = false
+    package private(set) var isFinished = false
     private let functions: swzlib_functions
     /// Allocated, because zlib keeps its address.
     private let stream: UnsafeMutablePointer<swzlib_stream>
     private var output = [UInt8](repeating: 0, count: outputBytesMax)
 
     /// - Throws: `not-built-in` when libz is not installed, or lacks a function.
-    public init(_ format: Format) throws(FetchError) {
+    package init(_ format: Format) throws(FetchError) {
         var functions = try ZlibLibrary.shared()
         let stream = UnsafeMutablePointer<swzlib_stream>.allocate(capacity: 1)
         stream.initialize(to: swzlib_stream())
@@ -51,7 +50,7 @@ public final class Inflater {
     }
 
     /// Prepares for another stream, reusing the memory.
-    public func reset() {
+    package func reset() {
         isFinished = false
         let code = functions.inflateReset(stream)
         precondition(code == swzlib_ok)
@@ -65,7 +64,7 @@ public final class Inflater {
     /// - Parameter input: The stream's next bytes. Consumed bytes are removed from its front, but
     ///   none after the end of the stream.
     /// - Throws: `protocol-error` for corrupt data.
-    public func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
+    package func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
         guard !isFinished else { return [] }
         let code = input.prefix(Int(Int32.max)).withUnsafeBytes { from in
             output.withUnsafeMutableBytes { to in

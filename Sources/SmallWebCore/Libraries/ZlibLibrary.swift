@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebZlib
-internal import SmallWebCore
 
 /// zlib, opened at the first use in the process.
 enum ZlibLibrary {
