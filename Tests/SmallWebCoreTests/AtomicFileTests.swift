@@ -78,7 +78,8 @@ internal import Testing
     /// As on a full disk, in the middle of a write.
     @Test func leavesTheOldFileAloneWhenThereIsNoRoom() async throws {
         try put("old", path)
-        await #expect(processExitsWith: .success) { [path, part] in
+        await #expect(processExitsWith: .success) {
+            [path = path as String, part = part as String] in
             signal(SIGXFSZ, SIG_IGN)
             let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
             var limit = rlimit()
@@ -93,7 +94,8 @@ internal import Testing
                 try AtomicFile.add(path + "2", bytes, part: part)
             }
             #expect(throws: SystemError(number: EFBIG)) {
-                try AtomicFile.create(path + "3", bytes)
+                // The descriptor is closed at once.
+                _ = try AtomicFile.create(path + "3", bytes)
             }
         }
         #expect(try FileBytes.read(path, limit: 9) == Array("old".utf8))
