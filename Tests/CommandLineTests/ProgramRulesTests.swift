@@ -233,7 +233,7 @@ struct ProgramRulesTests {
     func linesOfItsMenuAreBounded(_ count: Int, _ codes: [String?]) throws {
         let script = """
             echo '{"type":"head","class":"success","mime":"application/gopher-menu"}' >&3
-            awk 'BEGIN { for (i = 0; i < \(count); i++) printf "0a\\t/\\th\\t70\\r\\n" }'
+            awk 'BEGIN { for (i = 0; i < \(count); i++) printf "0a\\t/\\th\\t70\\r\\n" }' >&4
             """
         let folder = try smallweb.plugin("#!/bin/sh\n" + script)
         let words = ["links", "--json", "--plugin", folder, "trial://h/"]

@@ -223,7 +223,7 @@ private func gopherMenu(_ input: [UInt8]) {
     let items = read([input[...]])
     check(items == read(Pieces(of: input).pieces), "the items depend on the pieces")
     check(items.count <= input.count, "more items than bytes")
-    for item in items where item.target.flatMap({ GopherMenu.externalURL($0) }) == nil {
+    for item in items where item.target.flatMap({ GopherMenu.externalURL($0[...]) }) == nil {
         guard let url = item.url else { continue }
         check((try? URI(parsing: url))?.host != nil, "\(url) leads nowhere")
     }
