@@ -188,15 +188,15 @@ REST := $(filter-out $(foreach target,$(LESS),$(PARTS_OF_$(target))),$(ALL_PARTS
 DONE := $(addprefix -o ,deps test-deps all-deps build tests debug-binaries)
 
 test:
-	@echo "make test builds smallweb and its tests for debugging (three minutes on two cores, when" \
-		"nothing is built) and runs them for three. It needs no root, unless what the build" \
+	@echo "make test builds smallweb and its tests for debugging (five minutes on two cores, when" \
+		"nothing is built) and runs them for five. It needs no root, unless what the build" \
 		"needs is missing, and skips what needs a program that is not there."
 	@$(MAKE) --no-print-directory tests
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(TEST_PARTS)
 
 test-release:
 	@echo "make test-release installs some sixty packages, if they are missing, builds the release" \
-		"binary (four minutes on two cores, when nothing is built) and tests it for five against" \
+		"binary (three minutes on two cores, when nothing is built) and tests it for five against" \
 		"servers that others wrote."
 	@$(MAKE) --no-print-directory all-deps build
 	@Tests/parts.sh '$(MAKE) $(DONE)' $(RELEASE_PARTS)
