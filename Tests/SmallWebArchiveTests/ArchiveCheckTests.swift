@@ -63,6 +63,21 @@ import Testing
         #expect(fault?.contains("the record has two ") ?? false, "\(fault ?? "")")
     }
 
+    /// Some hash a payload as it is sent, others without its transfer coding.
+    @Test(arguments: [
+        ("sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2N", true),
+        ("sha1:VL2MMHO4YXUKFWV63YHTWSBM3GXKSQ2O", false),
+    ])
+    func aPayloadMayBeHashedWithoutItsChunks(_ digest: String, _ isRight: Bool) throws {
+        let page =
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"
+        let text = TestArchive.record(
+            "response", Self.url, page, ["WARC-Payload-Digest: \(digest)"],
+            mediaType: "application/http")
+        let fault = try TestArchive(text).fault
+        #expect(isRight == (fault == nil), "\(fault ?? "")")
+    }
+
     @Test func othersMayStandTwice() throws {
         let fields = ["WARC-Protocol: tls/1.3", "WARC-Protocol: h2", "X: 1", "X: 2"]
         #expect(try TestArchive(Self.record("response", Self.url, fields)).fault == nil)

@@ -39,7 +39,7 @@ package enum AtomicFile {
         _ = try systemCall { link(part, path) }
     }
 
-    /// Makes `path` in a directory that nobody reads yet, and removes it if it cannot be completed.
+    /// Makes `path` in a directory without readers yet, and removes it if it cannot be completed.
     ///
     /// - Throws: EEXIST if the name is taken, also by a symbolic link.
     @discardableResult
