@@ -60,6 +60,7 @@ public struct MarkupWriter: Sendable {
     }
 
     /// - Parameters:
+    ///   - label: Text in UTF-8; it is escaped.
     ///   - url: Absolute, and safe to follow; `nil` to write the label alone.
     ///   - note: Trusted markup after the link.
     public mutating func link(
