@@ -215,8 +215,8 @@ test-all:
 # computes while another waits. And a process that has just been forked has all sockets of the tests,
 # some of which count theirs. Tests of proxies have both: processes, and connections that a server keeps
 # for a while.
-COMMAND_TESTS := ^CommandLineTests[.][A-OR]
-MORE_COMMAND_TESTS := ^CommandLineTests[.][PQS-Z]
+COMMAND_TESTS := ^CommandLineTests[.][A-ORT]
+MORE_COMMAND_TESTS := ^CommandLineTests[.][PQSU-Z]
 PROGRAM_TESTS := ^(PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
 # Options of another build than the usual one, such as a sanitizer, and where that lies.
