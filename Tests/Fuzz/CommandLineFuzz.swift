@@ -8,8 +8,8 @@ internal import SmallWebRecords
 /// A line of a list: a URL, or a request in JSON. The echo is on one line.
 func order(_ input: [UInt8]) {
     let line = input.prefix { $0 != ASCII.lineFeed }
-    let order = Order(line: line, number: 7)
-    let operand = Order(operand: String(systemBytes: Array(line)))
+    let order = RequestLine(line, line: 7)
+    let operand = RequestLine(operand: String(systemBytes: Array(line)))
     let isText = String(validating: line, as: UTF8.self) != nil
     check(isText == (operand.problem == nil), "an operand that is not UTF-8")
     check(isText || operand.subject.rawURL == Array(line), "another operand")
@@ -27,7 +27,13 @@ func order(_ input: [UInt8]) {
     }
     guard order.problem == nil else { return }
     var settings = Settings()
-    for change in order.changes { change(&settings) }
+    do throws(FetchError) {
+        // Connections are not fuzzed.
+        _ = try settings.apply(order)
+    } catch {
+        check(error.message.hasPrefix("line 7: "), error.message)
+        check(error.outcome == .usage || error.outcome == .badURL, "\(error)")
+    }
     if let limit = settings.fetch.bodyBytesMax { check(limit >= 0, "\(limit) bytes") }
     // The URL decides the destination, with or without the JSON around it.
     if line.first != UInt8(ascii: "{") {
@@ -79,12 +85,12 @@ func list(_ input: [UInt8]) {
 private func checkSource(_ path: String) {
     guard let places = try? Places(.builtIn) else { fatalError("no SHA-256") }
     let operands = ["gemini://a.test/", "@" + path, "gopher://b.test/"]
-    let orders = { (own: OwnShard?) -> [Order] in
-        let source = OrderSource(operands, own)
-        var orders: [Order] = []
+    let orders = { (own: OwnShard?) -> [RequestLine] in
+        let source = OperandSource(operands, own)
+        var orders: [RequestLine] = []
         while true {
             switch source.take() {
-            case .order(let order): orders.append(order)
+            case .request(let order): orders.append(order)
             case .cancel: break
             case .foreign: check(own != nil, "it belongs to nobody")
             case .nothing: fatalError("a file has something to read")
@@ -102,8 +108,8 @@ private func checkSource(_ path: String) {
     check(
         parts.flatMap { $0.map(\.subject.n) }.sorted() == all.map(\.subject.n),
         "a line is lost, or twice there")
-    check(OrderSource(operands).rest().count == 2, "the operands are not left")
-    guard case .order(let order) = OrderSource(["@\(path)/none"]).take() else {
+    check(OperandSource(operands).rest().count == 2, "the operands are not left")
+    guard case .request(let order) = OperandSource(["@\(path)/none"]).take() else {
         fatalError("a list that is not there")
     }
     check(order.isUnreadList && order.problem?.outcome == .read, "a list that is not there")
