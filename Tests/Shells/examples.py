@@ -410,7 +410,8 @@ for name in ("lpr", "ssh"):
 
 def lacking(line):
     """A program that the example calls and that is not there."""
-    for part in re.split(r"[|;&]+|\$\(", re.sub(r"\s#.*", "", line)):
+    commands = r"[|;&]+|\$\(|--(?:exec|proxy-command) '"
+    for part in re.split(commands, re.sub(r"\s#.*", "", line)):
         word = part.split()[:1]
         if word and re.fullmatch(r"[a-z][a-z0-9-]*", word[0]) and subprocess.run(
                 ["bash", "-c", "command -v " + word[0]], stdout=subprocess.DEVNULL,
