@@ -244,13 +244,14 @@ extension FakeGit {
         #expect(played.body.isEmpty)
     }
 
-    /// A directory that has the same one a hundred times, and so on: more files than stars.
+    /// A directory that has the same one a thousand times, and so on: more files than stars.
     @Test func aTreeThatGrowsIsBounded() async {
         var git = FakeGit()
-        var tree = git.addTree([("100644 a", git.add(.blob, "x"))])
-        for _ in 0..<8 {
+        let file = git.add(.blob, "x")
+        var tree = git.addTree((0..<1024).map { ("100644 \($0)", file) })
+        for _ in 0..<4 {
             let inner = tree
-            tree = git.addTree((0..<100).map { ("40000 \($0)", inner) })
+            tree = git.addTree((0..<1024).map { ("40000 \($0)", inner) })
         }
         let commit = git.addCommit(tree: tree)
         git.refs = pkt("\(commit) HEAD\n") + gitFlush
