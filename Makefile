@@ -5,7 +5,7 @@
 # make test-all   everything that is tested         make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
-# make start-order  the order of functions and variables in the binary, from a few starts
+# make start-order  the order of functions in the binary, from a few starts
 # make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
 # make fuzz-coverage  lines of each parser that the corpus reaches

@@ -6,7 +6,7 @@ struct RequestPlan {
     let asked: RequestLine
     let settings: URLSettings
     let fetcher: Fetcher
-    /// `nil` if the order is invalid.
+    /// `nil` if the line or operand is invalid.
     let request: Request?
     let problem: FetchError?
     /// `host:port`; `nil` for a request without a connection.

@@ -232,7 +232,7 @@ final class URLOutput: Output {
 
     private func closeRecord(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         endsAlone = result.error?.isPostponed ?? false || job.isCancelled
-        // An order that was never tried has no output yet.
+        // A request that was never tried has no output yet.
         if job.attempts == 0 { openTarget() }
         if recorder == nil { openRecord(job) }
         var message: String?

@@ -85,7 +85,7 @@ extension Settings {
 }
 
 extension Option {
-    /// Options of JSON lines, by the member that sets them.
+    /// Options of JSON lines, by the member that sets them. A member without one would be ignored.
     static let ofMembers: [String: Option] = Dictionary(
         uniqueKeysWithValues: [
             ("body", "body"), ("headers", "header"), ("identity", "identity"),

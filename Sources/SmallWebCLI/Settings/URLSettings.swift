@@ -26,9 +26,9 @@ final class URLSettings: Sendable {
     /// A copy without these settings of the config file, which the scheme does not have.
     private init(_ settings: URLSettings, without names: [String]) {
         var (fetch, connection) = (settings.fetch, settings.connection)
-        if names.contains("continue") { fetch.resume = .fromStart }
+        if names.contains(where: Self.resumes.contains) { fetch.resume = .fromStart }
         if names.contains("data") { (fetch.input, fetch.isInputSecret) = (nil, false) }
-        if names.contains("identity") {
+        if names.contains(where: Self.identities.contains) {
             (connection.identityName, connection.certificateFile) = (nil, nil)
             connection.keyFile = nil
         }
@@ -38,6 +38,9 @@ final class URLSettings: Sendable {
         output = settings.output
         records = settings.records
     }
+
+    private static let resumes = ["continue", "continue-at"]
+    private static let identities = ["identity", "cert", "key"]
 
     /// The settings without those of the config file that do not fit the request, and a note for
     /// each. On the command line or in a line of a list such a setting is an error.
@@ -62,7 +65,7 @@ final class URLSettings: Sendable {
     struct Misfit {
         /// Long name of the option.
         let name: String
-        /// For a note on a setting of a config file; `nil` to ignore it silently there.
+        /// For a note on a setting of a config file; `nil` where only given options count.
         let reason: String?
         let refusal: FetchError
     }
@@ -85,7 +88,7 @@ final class URLSettings: Sendable {
         }
         if fetch.resume != .fromStart && !scheme.canResume {
             let reason = "which cannot resume"
-            add(["continue", "continue-at"], reason, unusable(reason))
+            add(Self.resumes, reason, unusable(reason))
         }
         let policy = connection.trust.flatMap(TrustStore.Policy.init)
         let isDemanding = policy?.isDemanding ?? false
@@ -100,7 +103,7 @@ final class URLSettings: Sendable {
         if connection.identityName ?? connection.certificateFile != nil,
             scheme.identityScheme == nil
         {
-            add(["identity", "cert", "key"], "which has no identities") { _ in
+            add(Self.identities, "which has no identities") { _ in
                 usageError(
                     "no identity can be shown over \(scheme.name)",
                     hint: Identities.hint(registry))
@@ -117,10 +120,12 @@ final class URLSettings: Sendable {
             let known = (registry[scheme.name]?.handler.options ?? []).filter {
                 $0.schemes?.contains(scheme.name) ?? true
             }
-            add(Array(fetch.options.keys.subtracting(known.map(\.key))), nil, foreign)
+            let unknown = fetch.options.keys.subtracting(known.map(\.key))
+            // In the order in which they were given; those of a config file are for other schemes.
+            add(given.filter(unknown.contains), nil, foreign)
         }
         if !scheme.dialsForItself && connection.http.isSpecial {
-            add(Option.engine.map(\.long), nil, foreign)
+            add(given.filter { name in Option.engine.contains { $0.long == name } }, nil, foreign)
         }
         return misfits
     }
