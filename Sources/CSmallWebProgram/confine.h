@@ -27,4 +27,11 @@ int confine_files(const struct swprogram *program, const struct confinement *con
 // filter is in force, else 0.
 int confine_calls(const struct confinement *confinement);
 
+// Lets this process and all below it wait for confine_grant() at each socketpair(). Returns a
+// descriptor that is readable when one waits, or -1 before Linux 5.5.
+int confine_pairs(void);
+
+// Lets the next waiting process make its pair. Returns 1, or 0 if none waits.
+int confine_grant(int pairs);
+
 #endif

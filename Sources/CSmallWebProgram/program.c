@@ -17,6 +17,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
@@ -187,15 +188,37 @@ static int follow_parent(const struct start *start) {
     return parent != start->parent && !(start->flags & CLONE_NEWPID && parent == 0);
 }
 
+// A moment of the monotonic clock in nanoseconds.
+static uint64_t moment(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+// Waits for a signal or a pair of sockets until `end`. Returns the signal, or 0.
+static int wait_until(uint64_t end, int signals, int pairs) {
+    struct pollfd events[] = {
+        {.fd = signals, .events = POLLIN}, {.fd = pairs, .events = POLLIN}};
+    uint64_t now = moment();
+    struct timespec rest = {.tv_nsec = now < end ? (long)(end - now) : 0};
+    struct signalfd_siginfo signal;
+    if (ppoll(events, 2, &rest, NULL) <= 0) return 0;
+    return read(signals, &signal, sizeof signal) > 0 ? (int)signal.ssi_signo : 0;
+}
+
 // Waits for the program, and reaps all other processes. The program itself is not reaped yet, so
 // that its number is not reused. Returns the cause of its end, or -1 when smallweb asks for it.
-static int wait_for(pid_t program, const struct start *start, int *status) {
+static int wait_for(pid_t program, const struct start *start, int pairs, int *status) {
     int is_first = start->flags & CLONE_NEWPID, exceeded = 0;
-    sigset_t signals;
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGCHLD);
+    int watches = start->said.holds & SWPROGRAM_WATCH;
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGCHLD);
     // The first process of a namespace is killed instead; the program could send it SIGTERM.
-    if (!is_first) sigaddset(&signals, SIGTERM);
+    if (!is_first) sigaddset(&set, SIGTERM);
+    int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (signals < 0) return -1;
+    uint64_t next = moment() + LOOK_NANOSECONDS;
     for (;;) {
         siginfo_t ended = {.si_pid = 0};
         int result = waitid(P_ALL, 0, &ended, WEXITED | WNOHANG | WNOWAIT | __WALL);
@@ -205,20 +228,20 @@ static int wait_for(pid_t program, const struct start *start, int *status) {
             *status = is_exit ? (ended.si_status & 0xFF) << 8 : ended.si_status;
             return SWPROGRAM_ENDED;
         }
-        if (ended.si_pid > 0) {
-            waitpid(ended.si_pid, NULL, __WALL);
-            continue;
-        }
-        const struct timespec moment = {
-            .tv_nsec = exceeded ? SECOND_LOOK_NANOSECONDS : LOOK_NANOSECONDS};
-        int signal = sigtimedwait(&signals, NULL, &moment);
-        if (signal == SIGTERM) return -1;
-        if (signal >= 0 || !(start->said.holds & SWPROGRAM_WATCH)) continue;
+        if (ended.si_pid > 0) waitpid(ended.si_pid, NULL, __WALL);
+        if (wait_until(ended.si_pid > 0 ? 0 : next, signals, pairs) == SIGTERM) return -1;
+        int has_room = !watches || watch_has_room(start->program);
+        if (has_room && pairs >= 0 && confine_grant(pairs)) watch_pair();
+        // Neither orphans that end nor pairs that are made put off a sum that is due.
+        if (has_room && moment() < next) continue;
+        next = moment() + LOOK_NANOSECONDS;
+        if (!watches) continue;
         // Between vfork() and exec() memory is counted twice, so one sum over the limit is not
         // enough.
         int before = exceeded, is_certain = 0;
         exceeded = watch_sum(start->program, start->has_proc, start->has_view, &is_certain);
         if (exceeded && (before || is_certain)) return exceeded;
+        next = moment() + (exceeded ? SECOND_LOOK_NANOSECONDS : LOOK_NANOSECONDS);
     }
 }
 
@@ -249,7 +272,11 @@ static _Noreturn void supervise(void *argument) {
     }
     if (follow_parent(&start)) _exit(1);
     start.supervisor = getpid();
-    if (watch_can_list(start.has_proc)) start.said.holds |= SWPROGRAM_WATCH;
+    int pairs = -1;
+    if (watch_begin(start.has_proc)) {
+        start.said.holds |= SWPROGRAM_WATCH;
+        if (!(start.program->without & SWPROGRAM_SECCOMP)) pairs = confine_pairs();
+    }
     static char stack[STACK_SIZE] __attribute__((aligned(16)));
     pid_t program =
         clone_sharing(begin, stack + sizeof stack, CLONE_VM | CLONE_VFORK | SIGCHLD, &start);
@@ -264,7 +291,7 @@ static _Noreturn void supervise(void *argument) {
     if (start.said.stage != SWPROGRAM_EXECUTE || start.said.number != 0) {
         say(&start, start.said.stage, start.said.number);
     } else {
-        int stage = wait_for(program, &start, &status);
+        int stage = wait_for(program, &start, pairs, &status);
         if (stage >= 0) say(&start, stage, status);
     }
     if (!is_first) watch_end(program);

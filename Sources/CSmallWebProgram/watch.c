@@ -36,6 +36,9 @@
 // bytes, and its line 60. It counts 16 times, since reading many lines takes long.
 #define FACT_BYTES 64
 
+// The most that both directions of a socket hold: a buffer each, and one more piece.
+static uint64_t socket_bytes = 256 << 10;
+
 // Limit of pipes and sockets that can be told apart.
 #define ENDS_MAX 4096
 
@@ -121,7 +124,17 @@ static int list(int has_proc) {
     return 1;
 }
 
-int watch_can_list(int has_proc) { return list(has_proc); }
+int watch_begin(int has_proc) {
+    int ends[2], size = 0;
+    socklen_t length = sizeof size;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
+        getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, &length);
+        socket_bytes = (uint64_t)size + (64 << 10);
+        close(ends[0]);
+        close(ends[1]);
+    }
+    return list(has_proc);
+}
 
 uint64_t watch_account(void) {
     static struct listing listing;
@@ -213,20 +226,6 @@ void watch_given(void) {
         if (fstat(number, &facts) == 0) given[number] = key_of(&facts);
 }
 
-// The most that both directions of a socket hold: a buffer each, and one more piece.
-static uint64_t socket_bytes(void) {
-    static uint64_t bytes;
-    int ends[2], size = 0;
-    socklen_t length = sizeof size;
-    if (bytes == 0 && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
-        getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, &length);
-        bytes = (uint64_t)size + (64 << 10);
-        close(ends[0]);
-        close(ends[1]);
-    }
-    return bytes ? bytes : 256 << 10;
-}
-
 // True while the result is still open.
 static int goes_on(const struct sum *sum) {
     return sum->certain <= sum->bound && sum->bytes <= 2 * sum->bound;
@@ -244,7 +243,7 @@ static void add_descriptor(struct sum *sum, const struct stat *facts, int has_vi
     add_certain(sum, DESCRIPTOR_BYTES);
     if ((is_end || is_nameless) && see(key_of(facts)))
         add_certain(sum, is_nameless ? (uint64_t)facts->st_blocks * 512
-            : S_ISFIFO(facts->st_mode) ? PIPE_BYTES : socket_bytes());
+            : S_ISFIFO(facts->st_mode) ? PIPE_BYTES : socket_bytes);
 }
 
 // Adds kernel memory that is held through a descriptor: a line of `path` for each item.
@@ -353,6 +352,13 @@ static uint64_t temporary_bytes(const char *path, int has_view) {
     return (uint64_t)(facts.f_blocks - facts.f_bfree) * facts.f_frsize;
 }
 
+// Bytes of the last sum that are certain, and of the pairs of sockets made since.
+static uint64_t taken;
+
+int watch_has_room(const struct swprogram *program) { return taken <= program->memory_bytes; }
+
+void watch_pair(void) { taken += 2 * (socket_bytes + DESCRIPTOR_BYTES); }
+
 int watch_sum(
     const struct swprogram *program, int has_proc, int has_view, int *is_certain) {
     struct sum sum = {.bound = program->memory_bytes};
@@ -369,6 +375,7 @@ int watch_sum(
     // Any of them may have a text of this size.
     add_certain(&sum, sum.descriptors * 2 * sum.facts_max);
     *is_certain = sum.certain > sum.bound || seen_count == ENDS_MAX;
+    taken = sum.certain;
     // Too many processes also have too much memory, so this comes first.
     if (sum.threads > SWPROGRAM_PROCESSES_MAX) return SWPROGRAM_COUNT;
     return sum.bytes > sum.bound || *is_certain ? SWPROGRAM_MEMORY : 0;

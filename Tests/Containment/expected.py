@@ -101,7 +101,7 @@ ROWS = [
     ("take more memory than `memory_bytes`", "bounds/private bounds/shared bounds/memfd"
      " bounds/pipes bounds/torn* bounds/tables bounds/mappings bounds/*sockets bounds/usual-pipes"
      " bounds/sent-pages bounds/locks bounds/watches bounds/half-read bounds/rulesets"
-     " bounds/listeners bounds/headless bounds/slots"),
+     " bounds/listeners bounds/headless bounds/slots bounds/orphans"),
     ("take more space in `TMPDIR` than `memory_bytes`",
      "bounds/files bounds/unlinked bounds/small-files bounds/directories bounds/fallocate*"
      " bounds/mapped-files bounds/thread-files bounds/unreadable"),

@@ -35,7 +35,7 @@ MEMORY = ["private", "shared", "pipes", "memfd",
           # Memory that no page of a process shows: see attack/holds.c.
           "torn", "torn-zero", "torn-large", "tables", "mappings", "usual-sockets", "large-sockets",
           "usual-pipes", "sent-pages", "locks", "watches", "half-read", "rulesets", "listeners",
-          "headless", "slots"]
+          "headless", "slots", "orphans"]
 SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond",
          "mapped-files", "thread-files", "unreadable"]
 # Those that are also looked at from outside; with many names that would slow them down.
@@ -54,7 +54,7 @@ BOMB_SECONDS_MAX = 60
 PROCESSES_MAX = 64
 # What may be taken before it is seen, beside what 50 ms of taking give.
 SLACK_BYTES = 32 << 20
-ATTEMPTS = 8
+ATTEMPTS = 3
 BOMB_PROCESSES = 400
 SWAPS = 60
 

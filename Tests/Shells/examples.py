@@ -389,8 +389,9 @@ os.symlink(root + "/Tests/PluginTests/Fixtures", work + "/share/smallweb/fixture
 
 
 # Whatever an example is piped into that not every machine has.
-with open(work + "/bin/lpr", "w") as file:
-    file.write("#!/bin/sh\nexec cat >/dev/null\n")
+for name in ("lpr", "mail"):
+    with open(work + "/bin/" + name, "w") as file:
+        file.write("#!/bin/sh\nexec cat >/dev/null\n")
 with open(work + "/bin/ssh", "w") as file:
     file.write("""#!%s
 import os, socket, sys, threading
@@ -404,7 +405,7 @@ threading.Thread(target=send, daemon=True).start()
 while data := far.recv(65536):
     os.write(1, data)
 """ % sys.executable)
-for name in ("lpr", "ssh"):
+for name in ("lpr", "mail", "ssh"):
     os.chmod(work + "/bin/" + name, 0o755)
 
 

@@ -338,6 +338,31 @@ static void take_slots(void) {
 }
 static void slots(void) { in_processes(take_slots); }
 
+// Whoever waits for a pause between children that end does not get one.
+static void make_orphans(void) {
+    for (pid_t child;;) {
+        if ((child = fork()) == 0) {
+            fork();
+            _exit(0);
+        }
+        waitpid(child, NULL, 0);
+    }
+}
+static void take_slowly(void) {
+    for (int count = 0; count < 40; count++) {
+        void *memory = mmap(NULL, MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED) return;
+        memset(memory, 1, MIB);
+        claim(MIB);
+        usleep(5000);
+    }
+}
+static void orphans(void) {
+    for (int count = 0; count < 3; count++)
+        if (fork() == 0) make_orphans();
+    in_processes(take_slowly);
+}
+
 const struct bound holds[] = {
     {"torn", torn}, {"torn-zero", torn_zero}, {"torn-large", torn_large},
     {"mapped-files", mapped_files}, {"tables", tables}, {"mappings", mappings},
@@ -345,5 +370,6 @@ const struct bound holds[] = {
     {"usual-pipes", usual_pipes}, {"sent-pages", sent_pages}, {"locks", locks},
     {"watches", watches}, {"half-read", half_read}, {"rulesets", rulesets},
     {"listeners", listeners}, {"headless", headless},
-    {"thread-files", thread_files}, {"unreadable", unreadable}, {"slots", slots}, {NULL, NULL},
+    {"thread-files", thread_files}, {"unreadable", unreadable}, {"slots", slots},
+    {"orphans", orphans}, {NULL, NULL},
 };
