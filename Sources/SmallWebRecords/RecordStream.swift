@@ -50,7 +50,7 @@ package struct RecordStream {
 }
 
 /// The records of `--events`.
-package struct EventRecords: EventOutput {
+package struct EventRecords: EventSink {
     let records: RecordStream
     let log: FetchLog
     let hidesInput: Bool
@@ -77,7 +77,7 @@ package struct EventRecords: EventOutput {
     }
 }
 
-package final class RefRecords: EventOutput {
+package final class RefRecords: EventSink {
     private let records: RecordStream
     package private(set) var count = 0
 
@@ -95,7 +95,7 @@ package final class RefRecords: EventOutput {
 }
 
 /// The records for lines of a reply, as they come.
-package final class ItemRecords: EventOutput {
+package final class ItemRecords: EventSink {
     private let records: RecordStream
     package private(set) var count = 0
 

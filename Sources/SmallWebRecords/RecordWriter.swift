@@ -72,8 +72,9 @@ extension Client.Results {
                 try Ledger(path)
             })
         defer { shelf.ledger?.close() }
-        let tally = try await run(reportsRequests: writer.options.includesEvents) { entry in
-            shelf.isDone(entry) ? nil : RecordOutput(entry, shelf)
+        let tally = try await run(reportsRequests: writer.options.includesEvents) {
+            asked, request in
+            shelf.isDone(asked, request) ? nil : RecordOutput(asked, shelf)
         }
         let exit = tally.exitStatus(.first)
         if writer.options.wantsSummary || tally.requests + tally.skipped > 1 {
@@ -102,8 +103,8 @@ private final class RecordShelf: @unchecked Sendable {
         (self.options, self.writer, self.ledger) = (options, writer, ledger)
     }
 
-    func isDone(_ entry: RunJobs.Entry) -> Bool {
-        ledger?.outcome(try? entry.request.get(), entry.asked.url) == .ok
+    func isDone(_ asked: RunRequest, _ request: Request?) -> Bool {
+        ledger?.outcome(request, asked.url) == .ok
     }
 
     func write(_ line: [UInt8]) throws(FetchError) {
@@ -120,55 +121,42 @@ private final class RecordShelf: @unchecked Sendable {
 
 /// The records of one request, which are held until its turn has come.
 private final class RecordOutput: Output, RecordTarget {
-    private let entry: RunJobs.Entry
+    private let asked: RunRequest
     private let shelf: RecordShelf
     private var recorder: Recorder?
-    private var outputs: [any EventOutput] = []
     private var lines: [[UInt8]] = []
     private var isDone = false
 
-    init(_ entry: RunJobs.Entry, _ shelf: RecordShelf) {
-        (self.entry, self.shelf) = (entry, shelf)
-    }
+    init(_ asked: RunRequest, _ shelf: RecordShelf) { (self.asked, self.shelf) = (asked, shelf) }
 
     func writeRecord(_ line: [UInt8]) { lines.append(line) }
 
     func begin(_ job: Job) throws(FetchError) -> Step {
-        let log = open(job)
-        let request = try entry.request.get()
-        return .fetch(request, log ?? FetchLog(request.uri))
+        lines = []
+        guard let request = job.request else { throw job.problem ?? .cancelled }
+        let log = FetchLog(request.uri)
+        let recorder = recorder(job, log)
+        self.recorder = recorder
+        return .fetch(Reply(to: request, log, watchers: recorder.sinks(hidesInput: false)))
     }
 
-    /// Begins a record, with nothing of an earlier attempt in it.
-    @discardableResult
-    private func open(_ job: Job) -> FetchLog? {
-        lines = []
-        let log = (try? entry.request.get()).map { FetchLog($0.uri) }
-        var subject = RecordSubject(url: entry.asked.url)
-        subject.n = entry.index
-        subject.tag = entry.asked.tag.map(JSONWriter.string)
+    /// A record without anything of an earlier attempt.
+    private func recorder(_ job: Job, _ log: FetchLog?) -> Recorder {
+        var subject = RecordSubject(url: asked.url)
+        subject.n = job.n
+        subject.tag = asked.tag.map(JSONWriter.string)
         let recorder = Recorder(
-            subject, log, shelf.options, RecordScope(), registry: entry.registry, target: self)
+            subject, log, shelf.options, RecordScope(), registry: job.fetcher.registry,
+            target: self)
         recorder.attempts = job.attempts
         recorder.queueSeconds = job.queueSeconds
-        outputs = recorder.outputs(hidesInput: false)
-        self.recorder = recorder
-        return log
+        return recorder
     }
 
-    func take(_ event: Event) throws(FetchError) {
-        for output in outputs { try output.take(event) }
-    }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        for output in outputs { try output.finish(ending) }
-    }
-
-    var canBeRepeated: Bool { entry.asked.upload.map { $0.rewind != nil } ?? true }
+    var canBeRepeated: Bool { asked.upload.map { $0.rewind != nil } ?? true }
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
-        if recorder == nil { open(job) }
-        guard let recorder else { return result.outcome }
+        let recorder = recorder ?? recorder(job, job.request.map { FetchLog($0.uri) })
         let (line, problem) = try await recorder.finish(result, result.outcome, path: nil)
         lines.append(line)
         let outcome = problem?.outcome ?? result.outcome
@@ -181,6 +169,6 @@ private final class RecordOutput: Output, RecordTarget {
     func deliver() async throws(FetchError) {
         for line in lines { try shelf.write(line) }
         if isDone, let line = lines.last { try shelf.ledger?.append(line) }
-        (lines, recorder, outputs) = ([], nil, [])
+        (lines, recorder) = ([], nil)
     }
 }

@@ -3,7 +3,7 @@ package import SmallWeb
 
 /// The body of one reply, for its record: hashed, and kept as far as it may go into the record, or
 /// written as records of its own.
-package final class RecordedBody: EventOutput {
+package final class RecordedBody: EventSink {
     private let options: RecordOptions
     private let scope: RecordScope
     private let records: RecordStream

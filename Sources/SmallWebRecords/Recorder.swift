@@ -85,17 +85,17 @@ package final class Recorder {
             ? ItemRecords(records) : nil
     }
 
-    /// The outputs that take every event of an exchange.
+    /// The sinks that take every event of an exchange.
     ///
     /// - Parameter hidesInput: True to mask the request line.
-    package func outputs(hidesInput: Bool) -> [any EventOutput] {
-        var outputs: [any EventOutput] = [body]
+    package func sinks(hidesInput: Bool) -> [any EventSink] {
+        var sinks: [any EventSink] = [body]
         if options.includesEvents, let log {
-            outputs.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
+            sinks.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
         }
-        if let refs { outputs.append(refs) }
-        if let items { outputs.append(items) }
-        return outputs
+        if let refs { sinks.append(refs) }
+        if let items { sinks.append(items) }
+        return sinks
     }
 
     /// True if something has been written that cannot be taken back.

@@ -20,21 +20,20 @@ import Testing
 
     private static func settings(
         _ values: [(String, String)], _ origin: (String) -> Setting.Origin
-    ) throws -> URLSettings {
+    ) throws -> Settings {
         var settings = Settings()
         for (name, value) in values {
             let option = try #require(Option.named(name[...]))
             try settings.apply(Setting(option: option, value: value, origin: origin(name)))
         }
-        return URLSettings(settings)
+        return settings
     }
 
     @Test(arguments: values)
     func ofAConfigFileItIsLeftOutWithANote(_ name: String, _ value: String) throws {
         let request = try Self.request()
-        let all = try Self.settings([(name, value)]) { .file("\($0):1") }
-        let misfits = all.misfits(for: request, .builtIn)
-        let (left, notes) = all.without(misfits, for: request)
+        var left = try Self.settings([(name, value)]) { .file("\($0):1") }
+        let notes = left.leaveOut(left.misfits(for: request, .builtIn), for: request)
         #expect(notes.map(\.code) == ["setting-ignored"], "\(notes)")
         #expect(notes[0].message.hasPrefix("\(name):1: \(name) is ignored for finger, which "))
         #expect(left.fetch.resume == .fromStart && left.fetch.input == nil)
@@ -44,22 +43,20 @@ import Testing
 
     @Test(arguments: values.filter { $0.0 != "data" })
     func givenItIsRefused(_ name: String, _ value: String) throws {
-        let given = try Self.settings([(name, value)]) { _ in .commandLine }
+        var given = try Self.settings([(name, value)]) { _ in .commandLine }
         let misfits = given.misfits(for: try Self.request(), .builtIn)
         #expect(misfits.map(\.name) == [name])
         #expect(misfits.first?.refusal.outcome == .usage)
-        #expect(given.without(misfits, for: try Self.request()).1.isEmpty)
+        #expect(given.leaveOut(misfits, for: try Self.request()).isEmpty)
     }
 
     @Test(arguments: [["mime", "header"], ["header", "mime"]])
     func theFirstThatWasGivenIsNamed(_ names: [String]) throws {
-        let given = try Self.settings(names.map { ($0, $0 == "mime" ? "text/plain" : "a: b") }) {
+        var settings = try Self.settings(names.map { ($0, $0 == "mime" ? "text/plain" : "a: b") }) {
             _ in .commandLine
         }
-        var settings = Settings()
-        (settings.fetch, settings.invocation.given) = (given.fetch, given.given)
         try settings.fetch.readLists()
-        let misfits = URLSettings(settings).misfits(for: try Self.request(), .builtIn)
+        let misfits = settings.misfits(for: try Self.request(), .builtIn)
         #expect(misfits.map(\.name) == names)
     }
 

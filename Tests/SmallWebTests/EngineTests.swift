@@ -33,10 +33,10 @@ struct EngineTests {
     /// Records the calls for a request, and fails at `fault`.
     //
     // @unchecked: used by one attempt at a time, and looked at after the run.
-    private final class Notes: Output, @unchecked Sendable {
+    private final class Notes: Output, EventSink, @unchecked Sendable {
         enum Fault { case begin, take, finish, conclude, deliver }
 
-        private let request: Request
+        let request: Request
         private let fault: Fault?
         private(set) var calls: [String] = []
 
@@ -51,12 +51,14 @@ struct EngineTests {
 
         func begin(_ job: Job) throws(FetchError) -> Step {
             try call("begin", .begin)
-            return .fetch(request, FetchLog(request.uri))
+            return .fetch(Reply(to: request, FetchLog(request.uri), watchers: [self]))
         }
 
         func take(_ event: Event) throws(FetchError) { try call("take", .take) }
         func finish(_ ending: Ending) throws(FetchError) { try call("finish", .finish) }
-        func fail(_ error: FetchError) { calls.append("fail \(error.outcome.rawValue)") }
+        func end(_ result: Attempt) {
+            if let error = result.error { calls.append("fail \(error.outcome.rawValue)") }
+        }
         var canBeRepeated: Bool { true }
 
         func conclude(_ result: Attempt, _ job: Job) throws(FetchError) -> Outcome {
@@ -83,7 +85,7 @@ struct EngineTests {
             Notes(try fetcher.request(server.url("/\(number)", scheme: "finger")), fault)
         }
         let jobs = outputs.enumerated().map { number, output in
-            Job(n: number, place: "x:1", fetcher, output)
+            Job(n: number, output.request, place: "x:1", problem: nil, fetcher, output)
         }
         let engine = Engine(List(jobs, failure: failure), RunPolicy(), fetcher)
         let loop = bench.loop

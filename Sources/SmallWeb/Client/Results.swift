@@ -182,7 +182,8 @@ extension Client {
         public func makeAsyncIterator() -> Iterator {
             Iterator { handoff async throws(FetchError) in
                 _ = try await run(untilWanted: { await handoff.untilWanted() }) {
-                    PageOutput($0, handoff)
+                    asked, _ in
+                    PageOutput(asked, handoff)
                 }
             }
         }
@@ -217,37 +218,37 @@ extension Client {
     }
 }
 
-private final class PageOutput: Output {
-    private let entry: RunJobs.Entry
+private final class PageOutput: Output, EventSink {
+    private let asked: RunRequest
     private let handoff: Handoff<FetchResult>
     private var parts = Page.Parts()
     private var result: FetchResult?
 
-    init(_ entry: RunJobs.Entry, _ handoff: Handoff<FetchResult>) {
-        (self.entry, self.handoff) = (entry, handoff)
+    init(_ asked: RunRequest, _ handoff: Handoff<FetchResult>) {
+        (self.asked, self.handoff) = (asked, handoff)
     }
 
     func begin(_ job: Job) throws(FetchError) -> Step {
-        let request = try entry.request.get()
+        guard let request = job.request else { throw job.problem ?? .cancelled }
         parts = Page.Parts()
-        return .fetch(request, FetchLog(request.uri))
+        return .fetch(Reply(to: request, FetchLog(request.uri), watchers: [self]))
     }
 
     func take(_ event: Event) { parts.take(event) }
 
     func finish(_ ending: Ending) throws(FetchError) { try Page.check(ending) }
 
-    var canBeRepeated: Bool { entry.asked.upload.map { $0.rewind != nil } ?? true }
+    var canBeRepeated: Bool { asked.upload.map { $0.rewind != nil } ?? true }
 
     func conclude(_ result: Attempt, _ job: Job) -> Outcome {
         let page: Result<Page, FetchError> =
             switch result {
-            case .ended(let ending): .success(Page(ending, parts, entry.registry))
-            case .failed(let error): .failure(error.of(entry.asked.url))
+            case .ended(let ending): .success(Page(ending, parts, job.fetcher.registry))
+            case .failed(let error): .failure(error.of(asked.url))
             }
         parts = Page.Parts()
         self.result = FetchResult(
-            index: entry.index, request: entry.asked, attempts: job.attempts, result: page)
+            index: job.n, request: asked, attempts: job.attempts, result: page)
         return result.outcome
     }
 

@@ -5,16 +5,8 @@ package import SmallWebCore
 //
 // @unchecked: lives on the loop of the run alone.
 package final class RunJobs: @unchecked Sendable {
-    package struct Entry {
-        /// Index of the request, from 0.
-        package let index: Int
-        package let asked: RunRequest
-        package let request: Result<Request, FetchError>
-        package let registry: Registry
-    }
-
-    /// Returns `nil` for a request that is done already.
-    package typealias MakeOutput = @Sendable (Entry) -> (any Output)?
+    /// Returns `nil` for a request that is done already. An invalid request is `nil`.
+    package typealias MakeOutput = @Sendable (RunRequest, Request?) -> (any Output)?
 
     private let client: Client
     private let fetcher: Fetcher
@@ -32,18 +24,19 @@ package final class RunJobs: @unchecked Sendable {
     }
 
     func job(_ asked: RunRequest) -> Taken {
-        let request = Result { () throws(FetchError) in try client.request(asked) }
-        var (place, problem): (String?, FetchError?)
+        var (request, place): (Request?, String?)
+        var problem: FetchError?
         do throws(FetchError) {
-            place = try request.get().place
+            let made = try client.request(asked)
+            request = made
+            place = try made.place
         } catch {
             problem = error
         }
         defer { count += 1 }
-        let output = makeOutput(
-            Entry(index: count, asked: asked, request: request, registry: client.plugins))
-        guard let output else { return .done }
-        return .job(Job(n: count, place: place, problem: problem, fetcher(for: asked), output))
+        guard let output = makeOutput(asked, request) else { return .done }
+        return .job(
+            Job(n: count, request, place: place, problem: problem, fetcher(for: asked), output))
     }
 
     private func fetcher(for asked: RunRequest) -> Fetcher {

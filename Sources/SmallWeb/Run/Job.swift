@@ -34,12 +34,14 @@ package final class Job: @unchecked Sendable {
     package let n: Int
     /// Cancels this job, and others with the same key; `nil` if it cannot be cancelled alone.
     let key: String?
+    /// `nil` if it could not be made.
+    package let request: Request?
     /// `host:port`; `nil` if there is no host to wait for.
     package let place: String?
     /// The reason that it cannot be tried at all.
     package let problem: FetchError?
     /// True if it stands for a list that cannot be read, whose requests are unknown.
-    let isUnreadList: Bool
+    package var isUnreadList = false
     package internal(set) var fetcher: Fetcher
     package let output: any Output
     package private(set) var attempts = 0
@@ -54,13 +56,13 @@ package final class Job: @unchecked Sendable {
     var turn = 0
 
     package init(
-        n: Int, key: String? = nil, place: String?, problem: FetchError? = nil,
-        isUnreadList: Bool = false,
+        n: Int, key: String? = nil, _ request: Request?, place: String?, problem: FetchError?,
         _ fetcher: Fetcher, _ output: any Output
     ) {
-        (self.n, self.key, self.place, self.problem) = (n, key, place, problem)
+        (self.n, self.key, self.request) = (n, key, request)
+        (self.place, self.problem) = (place, problem)
         cancelling = key == nil ? nil : Locked((nil, false))
-        (self.isUnreadList, self.fetcher, self.output) = (isUnreadList, fetcher, output)
+        (self.fetcher, self.output) = (fetcher, output)
     }
 
     /// Seconds that it has waited for its first attempt.
@@ -95,48 +97,37 @@ package final class Job: @unchecked Sendable {
         }
     }
 
-    /// Fetches, and passes the events to the output. On the loop of the fetcher.
+    /// Fetches, and passes the events to the reply's sinks. On the loop of the fetcher.
     func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
-        let output = output
         do throws(FetchError) {
             var step = try output.begin(self)
-            while case .fetch(let request, let log) = step {
-                if attempts > 1 { try request.upload?.rewind?() }
-                let pace = output.pace
-                var fetch = Fetch(fetcher, request, log, attempt: attempts) {
-                    event async throws(FetchError) in
-                    guard let pace, case .body(var bytes) = event else {
-                        return try output.take(event)
-                    }
-                    while !bytes.isEmpty {
-                        let piece = bytes.prefix(pace.pieceBytes)
-                        try output.take(.body(piece))
-                        bytes = bytes.dropFirst(piece.count)
-                        try await pace.pass(piece.count)
-                    }
+            while true {
+                switch step {
+                case .end(let ending): return .ended(ending)
+                case .fetch(let reply):
+                    step = try output.step(after: await fetch(reply), fetcher)
                 }
-                let ending: Ending
-                do throws(FetchError) {
-                    ending = try await fetch.run()
-                    try output.finish(ending)
-                } catch {
-                    output.fail(error)
-                    throw error
-                }
-                step = try output.step(after: ending, fetcher)
             }
-            guard case .end(let ending) = step else { preconditionFailure("neither step") }
-            return .ended(ending)
         } catch {
             return .failed(error)
         }
     }
-}
 
-package enum Step {
-    /// The log gets each event before the output.
-    case fetch(Request, FetchLog)
-    case end(Ending)
+    private func fetch(_ reply: Reply) async throws(FetchError) -> Ending {
+        do throws(FetchError) {
+            if attempts > 1 { try reply.request.upload?.rewind?() }
+            var fetch = Fetch(fetcher, reply.request, reply.log, attempt: attempts) {
+                event async throws(FetchError) in try await reply.take(event)
+            }
+            let ending = try await fetch.run()
+            try reply.finish(ending)
+            output.end(.ended(ending))
+            return ending
+        } catch {
+            output.end(.failed(error))
+            throw error
+        }
+    }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-struct BodyOutput: EventOutput {
+struct BodyOutput: EventSink {
     let sink: BodySink
     let log: FetchLog
 
@@ -21,7 +21,7 @@ struct BodyOutput: EventOutput {
 
 /// `--show-headers`: writes the reply's header to standard output before the body, even if the body
 /// goes to a file.
-struct HeaderOutput: EventOutput {
+struct HeaderOutput: EventSink {
     let sink: BodySink
 
     func take(_ event: Event) throws(FetchError) {

@@ -18,7 +18,7 @@ final class BodySink {
         var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
 
         /// True if the body continues an existing file. With `-C -`, a name from the URL has
-        /// already become a ``file(_:)`` (``RequestPlan/configure(_:)``); a name from the reply
+        /// already become a ``file(_:)`` (``FittedSettings``); a name from the reply
         /// cannot be continued.
         func continues(_ resume: FetchSettings.Resume) -> Bool {
             switch resume {
@@ -39,7 +39,7 @@ final class BodySink {
     let destination: Destination
     let target: BodyTarget
     private let uri: URI
-    private let settings: URLSettings
+    private let settings: Settings
     private let patience: Patience
     private var file: FileOutput?
     /// Filter for a terminal; `nil` to write bytes unchanged.
@@ -51,7 +51,7 @@ final class BodySink {
     private(set) var leftover: String?
 
     /// - Parameter uri: The requested URL: a redirect must not choose the name of a file.
-    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: URLSettings) {
+    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
         // Timeout for the reader of a FIFO.
         patience = Patience(seconds: settings.fetch.totalSeconds)
         self.destination = destination

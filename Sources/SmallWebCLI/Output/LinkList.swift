@@ -4,7 +4,7 @@ internal import SmallWebRecords
 
 /// The links of a page, from gemtext or from the plugin's items: tab-separated lines, on a terminal
 /// columns.
-final class LinkList: EventOutput {
+final class LinkList: EventSink {
     private let sink: BodySink
     private let log: FetchLog
     private let registry: Registry
@@ -105,7 +105,7 @@ final class LinkList: EventOutput {
 }
 
 /// Writes the links of a page as records, before the page's own.
-final class LinkRecorder: EventOutput {
+final class LinkRecorder: EventSink {
     private let records: LinkRecords
     private let log: FetchLog
     private let registry: Registry

@@ -3,7 +3,7 @@ internal import SmallWeb
 internal import SmallWebFormats
 
 /// `--render html` and `markdown`: a page as a markup fragment, safe with any content.
-final class PageMarkup: EventOutput {
+final class PageMarkup: EventSink {
     private let target: BodyTarget
     private let log: FetchLog
     private let registry: Registry

@@ -36,7 +36,7 @@ final class OpenedPage: @unchecked Sendable {
     var isReadable: Bool { outcome == .ok || outcome != nil && text?.count ?? 0 > 0 }
 
     /// Records a page's metadata and bytes for the session.
-    struct Keeper: EventOutput {
+    struct Keeper: EventSink {
         private let page: OpenedPage
         private let log: FetchLog
 

@@ -18,8 +18,6 @@ final class RunContext: @unchecked Sendable {
     let holdsOutput: Bool
     /// True to buffer headers, as another URL's or another attempt's may have to come first.
     let holdsHeaders: Bool
-    /// Settings for URLs without overrides.
-    let common: URLSettings
     let fetcher: Fetcher
     /// True if there may be more than one URL.
     let isBulk: Bool
@@ -40,7 +38,6 @@ final class RunContext: @unchecked Sendable {
         self.ledger = ledger
         self.isBulk = isBulk
         messages = Messages(settings.messages)
-        common = URLSettings(settings)
         progress = messages.progress(writesRecords: settings.records.areWanted)
         let (output, records) = (settings.output, settings.records)
         var policy = settings.run.policy
@@ -116,13 +113,41 @@ final class RunContext: @unchecked Sendable {
         return status
     }
 
+    /// Makes the job of a request.
+    ///
+    /// - Parameter output: Gets the settings of its URL.
+    func job(_ asked: RequestLine, _ output: (FittedSettings) -> any Output) -> Job {
+        var (fitted, fetcher) = (FittedSettings(settings), fetcher)
+        var (request, place): (Request?, String?)
+        var problem = asked.problem
+        if problem == nil {
+            do throws(FetchError) {
+                let own: Settings
+                (own, fetcher) = try settings(for: asked)
+                fitted = FittedSettings(own)
+                let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
+                fitted.fit(made, fetcher.registry)
+                request = made
+                place = try made.place
+            } catch {
+                problem = error
+            }
+        }
+        if asked.subject.line != nil { problem = problem?.inPart }
+        let job = Job(
+            n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
+            output(fitted))
+        job.isUnreadList = asked.isUnreadList
+        return job
+    }
+
     /// The settings for one URL, and a fetcher with them.
     ///
     /// - Throws: `usage` for an invalid section or order, `identity-unusable`.
-    func settings(for asked: RequestLine) throws(FetchError) -> (URLSettings, Fetcher) {
+    private func settings(for asked: RequestLine) throws(FetchError) -> (Settings, Fetcher) {
         let hasSections = settings.configuration.hasSections
         guard hasSections || asked.hasSettings || asked.upload != nil else {
-            return (common, fetcher)
+            return (settings, fetcher)
         }
         let base = settings
         var settings = base
@@ -136,7 +161,7 @@ final class RunContext: @unchecked Sendable {
             asked.upload == nil ? nil : fetcher.registry[URI.scheme(of: asked.url ?? "") ?? ""]
         settings.fetch.redirects.otherSchemes.formUnion(scheme?.scheme.uploads?.replySchemes ?? [])
         guard hasSections || changesFetcher || asked.upload != nil else {
-            return (URLSettings(settings), fetcher)
+            return (settings, fetcher)
         }
         var rules: Fetcher.Options.Rules?
         if hasSections {
@@ -147,7 +172,7 @@ final class RunContext: @unchecked Sendable {
                 return (options.trustStore, options.http, options.proxies)
             }
         }
-        return (URLSettings(settings), try settings.fetcher(loop, afterRedirect: rules))
+        return (settings, try settings.fetcher(loop, afterRedirect: rules))
     }
 }
 
@@ -162,8 +187,8 @@ final class JobSource: Source {
     func take(isLast: Bool) -> Taken {
         switch requests.take() {
         case .request(let asked):
-            let plan = RequestPlan(asked, context)
-            return isDone(plan) ? .done : .job(job(plan))
+            let job = job(asked)
+            return isDone(job, asked) ? .done : .job(job)
         case .cancel(let key): return .cancel(key)
         case .foreign: return .foreign
         case .nothing(let descriptor):
@@ -173,17 +198,14 @@ final class JobSource: Source {
         }
     }
 
-    private func job(_ plan: RequestPlan) -> Job {
-        Job(
-            n: plan.asked.subject.n, key: plan.asked.key, place: plan.place,
-            problem: plan.problem,
-            isUnreadList: plan.asked.isUnreadList, plan.fetcher, URLOutput(plan, context))
+    private func job(_ asked: RequestLine) -> Job {
+        context.job(asked) { URLOutput(asked, $0, context) }
     }
 
     /// True if the ledger has a sufficient result.
-    private func isDone(_ plan: RequestPlan) -> Bool {
-        guard let ledger = context.ledger, let url = plan.asked.url else { return false }
-        let last = ledger.outcome(plan.request, url)
+    private func isDone(_ job: Job, _ asked: RequestLine) -> Bool {
+        guard let ledger = context.ledger, let url = asked.url else { return false }
+        let last = ledger.outcome(job.request, url)
         if let wanted = context.settings.run.ledgerOutcomes {
             return !(last.map(wanted.contains) ?? false)
         }
@@ -193,7 +215,7 @@ final class JobSource: Source {
     func rest() -> [Job] {
         requests.rest().map { asked in
             asked.problem = .cancelled
-            return job(RequestPlan(asked, context))
+            return job(asked)
         }
     }
 }

@@ -3,9 +3,9 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 extension URLOutput {
-    func outputs(
+    func sinks(
         to sink: BodySink, log: FetchLog, _ registry: Registry
-    ) -> [any EventOutput] {
+    ) -> [any EventSink] {
         let output = settings.output
         let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
@@ -14,42 +14,42 @@ extension URLOutput {
             let head = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
             return records == nil ? [head] : []
         }
-        var outputs: [any EventOutput] = []
-        if output.showsHeader && records == nil { outputs.append(HeaderOutput(sink: sink)) }
+        var sinks: [any EventSink] = []
+        if output.showsHeader && records == nil { sinks.append(HeaderOutput(sink: sink)) }
         let isPage = output.laysPagesOut && sink.destination == .standardOutput
         // Lazy, as it asks for the terminal's width: not needed for records and files.
         var style: PageStyle { PageStyle(output, color: color) }
         switch output.listing {
         case .links where records != nil: break
         case .links:
-            outputs.append(
+            sinks.append(
                 LinkList(to: sink, log: log, registry: registry, style, all: output.listsAll))
         case .refs where isPage:
-            outputs.append(
+            sinks.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
         case nil where isPage:
             if let page = output.page, page.isInSession {
-                outputs.append(OpenedPage.Keeper(page, log))
+                sinks.append(OpenedPage.Keeper(page, log))
             }
-            outputs.append(page(to: sink.target, log, registry, style))
-        default: outputs.append(BodyOutput(sink: sink, log: log))
+            sinks.append(page(to: sink.target, log, registry, style))
+        default: sinks.append(BodyOutput(sink: sink, log: log))
         }
         if let links = records?.links {
-            outputs.append(
+            sinks.append(
                 LinkRecorder(links, log: log, registry: registry, all: output.listsAll))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)
         {
-            outputs.append(cache)
+            sinks.append(cache)
         }
-        return outputs
+        return sinks
     }
 
     /// A page laid out for the terminal, or as markup for other programs.
     private func page(
         to target: BodyTarget, _ log: FetchLog, _ registry: Registry, _ style: PageStyle
-    ) -> any EventOutput {
+    ) -> any EventSink {
         let isLaidOut = !settings.fetch.wantsRawBody
         if isLaidOut, let format = settings.output.rendering.markup {
             return PageMarkup(to: target, log: log, registry: registry, format)

@@ -28,7 +28,7 @@ extension URLOutput {
         }
         guard ending.message != nil else { return (ending.outcome, nil) }
         let isUnwritten =
-            ending.outcome == .truncated && plan.destination.isFile && leftover == nil
+            ending.outcome == .truncated && destination.isFile && leftover == nil
         told.refusal(
             ending,
             hint: isUnwritten

@@ -5,16 +5,17 @@ internal import SmallWeb
 internal import SmallWebArchive
 internal import SmallWebRecords
 
-/// Delivers the reply to one order: to standard output or a file, records or the terminal. Asks the
-/// user for input on the server's request.
+/// Delivers the reply to one request: to standard output or a file, records or the terminal. Asks
+/// the user for input on the server's request.
 final class URLOutput: Output {
     /// Memory limit of one URL's buffer in bytes; more goes to a temporary file.
     private static let heldBytesMax = 65_536
 
     let context: RunContext
-    private(set) var plan: RequestPlan
-    var asked: RequestLine { plan.asked }
-    var settings: URLSettings { plan.settings }
+    let asked: RequestLine
+    private let fitted: FittedSettings
+    var settings: Settings { fitted.settings }
+    private(set) var destination: BodySink.Destination
     var url: String { asked.url ?? "" }
     /// Destination of this URL's standard output.
     private var target = BodyTarget.standardOutput(Patience())
@@ -37,32 +38,35 @@ final class URLOutput: Output {
         let sink: BodySink
         /// `nil` if there is nothing to draw on.
         let meter: ProgressMeter?
-        let delivery: Delivery
-        let pace: Pace?
     }
 
-    init(_ plan: RequestPlan, _ context: RunContext) { (self.plan, self.context) = (plan, context) }
+    init(_ asked: RequestLine, _ fitted: FittedSettings, _ context: RunContext) {
+        (self.asked, self.fitted, self.context) = (asked, fitted, context)
+        destination = BodySink.Destination(asked, fitted.settings)
+    }
 
     // MARK: An attempt
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         // Starting from the beginning makes the file left by the last attempt useless.
-        if let leftover, !plan.destination.continues(settings.fetch.resume) { unlink(leftover) }
+        if let leftover, !destination.continues(settings.fetch.resume) { unlink(leftover) }
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
         openRecord(job)
-        for note in plan.notes {
+        for note in fitted.notes {
             log?.note(.note(note))
             if job.attempts == 1 { context.messages.note(url, note) }
         }
-        let request = try plan.makeRequest()
+        guard let made = job.request else { throw job.problem ?? .cancelled }
+        let request = try fitted.complete(
+            made, for: asked, to: &destination, job.fetcher.registry)
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
 
     /// The result of `--skip-existing`, if the file exists.
     private func skipped(_ request: Request) -> Ending? {
-        guard let path = BodySink.path(plan.destination, request.uri, settings.output),
+        guard let path = BodySink.path(destination, request.uri, settings.output),
             BodySink.isEnough(path, request.uri, settings.output)
         else { return nil }
         self.path = FileOutput.absolute(path)
@@ -85,7 +89,7 @@ final class URLOutput: Output {
     private var patience: Patience { Patience(seconds: settings.fetch.totalSeconds) }
 
     private func openRecord(_ job: Job) {
-        log = log ?? plan.request.map { FetchLog($0.uri) }
+        log = log ?? job.request.map { FetchLog($0.uri) }
         let target = settings.records.areWanted ? target : nil
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
@@ -99,17 +103,17 @@ final class URLOutput: Output {
 
     private func open(_ request: Request, on fetcher: Fetcher, hidesInput: Bool) -> Step {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
-        let sink = BodySink(plan.destination, target: target, uri: log.origin, settings: settings)
+        let sink = BodySink(destination, target: target, uri: log.origin, settings: settings)
         let goesToTerminal =
-            !plan.destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
-        var watchers: [any EventOutput] = []
+            !destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
+        var watchers: [any EventSink] = []
         if context.settings.messages.showsTrace {
             watchers.append(
                 Trace(
                     url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
                     hidesInput: hidesInput))
         }
-        if let recorder { watchers += recorder.outputs(hidesInput: hidesInput) }
+        if let recorder { watchers += recorder.sinks(hidesInput: hidesInput) }
         var meter: ProgressMeter?
         if context.progress != .none || context.meter != nil {
             let drawn = ProgressMeter(
@@ -123,14 +127,13 @@ final class URLOutput: Output {
         } else if let headers = context.headers {
             watchers.append(headers)
         }
-        exchange = Exchange(
-            request: request, hidesInput: hidesInput, sink: sink, meter: meter,
-            delivery: Delivery(
-                settings.fetch, log: log, watchers: watchers,
-                outputs: outputs(to: sink, log: log, fetcher.registry)),
-            pace: pace(fetcher.loop))
+        exchange = Exchange(request: request, hidesInput: hidesInput, sink: sink, meter: meter)
         meter?.start(context.progress, on: fetcher.loop)
-        return .fetch(meter.map { Self.measured(request, by: $0) } ?? request, log)
+        return .fetch(
+            Reply(
+                to: meter.map { Self.measured(request, by: $0) } ?? request, log,
+                watchers: watchers, sinks: sinks(to: sink, log: log, fetcher.registry),
+                keepsRefusals: settings.fetch.keepsRefusals, pace: pace(fetcher.loop)))
     }
 
     /// `nil` without a limit of the rate.
@@ -157,27 +160,16 @@ final class URLOutput: Output {
         return request
     }
 
-    var pace: Pace? { exchange?.pace }
-
-    func take(_ event: Event) throws(FetchError) { try exchange?.delivery.take(event) }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        exchange?.meter?.stop()
-        try exchange?.delivery.finish(ending)
-        path = exchange?.sink.path
-        settings.output.page?.path = path
-        close(keepsPart: ending.outcome == .truncated)
-    }
-
-    func fail(_ error: FetchError) {
-        close(keepsPart: [.interrupted, .truncated, .timeout, .connect].contains(error.outcome))
-    }
-
-    private func close(keepsPart: Bool) {
-        guard let sink = exchange?.sink else { return }
-        exchange?.meter?.stop()
-        sink.discard(keepsPart: keepsPart && exchange?.request.scheme.canResume ?? false)
-        leftover = sink.leftover
+    func end(_ result: Attempt) {
+        guard let exchange else { return }
+        exchange.meter?.stop()
+        if result.ending != nil {
+            path = exchange.sink.path
+            settings.output.page?.path = path
+        }
+        let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
+        exchange.sink.discard(keepsPart: isPart && exchange.request.scheme.canResume)
+        leftover = exchange.sink.leftover
     }
 
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
@@ -197,7 +189,7 @@ final class URLOutput: Output {
             return .end(ending)
         }
         var request = try fetcher.request(ending.uri.description)
-        try plan.configure(&request)
+        try fitted.configure(&request, &destination, fetcher.registry)
         request.input = answer
         request.isInputSecret = head.wantsSensitiveInput
         return open(request, on: fetcher, hidesInput: head.wantsSensitiveInput)
@@ -237,9 +229,9 @@ final class URLOutput: Output {
         if recorder == nil { openRecord(job) }
         var message: String?
         (outcome, message) = report(result)
-        if let leftover, let uri = plan.request?.uri {
+        if let leftover, let uri = job.request?.uri {
             // Without a name of its own, the file cannot be derived from the URL.
-            let isNamed = BodySink.path(plan.destination, uri, settings.output) != nil
+            let isNamed = BodySink.path(destination, uri, settings.output) != nil
             let options =
                 !isNamed ? "-o NAME -C -" : context.isBulk ? "-C - --skip-existing" : "-C -"
             context.messages.hint("\(leftover) has the part that came: \(options) continues it")

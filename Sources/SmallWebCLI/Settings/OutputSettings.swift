@@ -70,7 +70,7 @@ struct OutputSettings: Sendable {
 }
 
 extension BodySink.Destination {
-    init(_ asked: RequestLine, _ settings: URLSettings) {
+    init(_ asked: RequestLine, _ settings: Settings) {
         let (output, records) = (settings.output, settings.records)
         if let path = asked.output {
             self = .file(output.place(of: path))

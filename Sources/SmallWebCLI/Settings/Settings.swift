@@ -5,21 +5,74 @@ internal import SmallWebRecords
 
 /// The options of the command line as plain values, grouped by the part of the program that uses
 /// them. Parsing neither reads nor opens files.
-struct Settings: Sendable {
-    var invocation = Invocation()
-    var fetch = FetchSettings()
-    var connection = ConnectionSettings()
-    var output = OutputSettings()
-    var records = RecordSettings()
-    var run = RunSettings()
-    var feeds = FeedSettings()
-    var archive = ArchiveSettings()
-    var messages = MessageSettings()
-    var stores = StoreSettings()
+///
+/// Copy-on-write, since each URL of a run keeps its settings.
+//
+// @unchecked: values are only changed while they have one owner.
+struct Settings: @unchecked Sendable {
+    private struct Values {
+        var invocation = Invocation()
+        var fetch = FetchSettings()
+        var connection = ConnectionSettings()
+        var output = OutputSettings()
+        var records = RecordSettings()
+        var run = RunSettings()
+        var feeds = FeedSettings()
+        var archive = ArchiveSettings()
+        var messages = MessageSettings()
+        var stores = StoreSettings()
+        var configuration = Configuration()
+        var origins: [String: String] = [:]
+    }
+
+    private final class Box {
+        var values: Values
+
+        init(_ values: Values) { self.values = values }
+    }
+
+    private var box = Box(Values())
+
+    private var values: Values {
+        _read { yield box.values }
+        _modify {
+            if !isKnownUniquelyReferenced(&box) { box = Box(box.values) }
+            yield &box.values
+        }
+    }
+
+    var invocation: Invocation {
+        _read { yield values.invocation }
+        _modify { yield &values.invocation }
+    }
+    var fetch: FetchSettings { _read { yield values.fetch } _modify { yield &values.fetch } }
+    var connection: ConnectionSettings {
+        _read { yield values.connection }
+        _modify { yield &values.connection }
+    }
+    var output: OutputSettings { _read { yield values.output } _modify { yield &values.output } }
+    var records: RecordSettings { _read { yield values.records } _modify { yield &values.records } }
+    var run: RunSettings { _read { yield values.run } _modify { yield &values.run } }
+    var feeds: FeedSettings { _read { yield values.feeds } _modify { yield &values.feeds } }
+    var archive: ArchiveSettings {
+        _read { yield values.archive }
+        _modify { yield &values.archive }
+    }
+    var messages: MessageSettings {
+        _read { yield values.messages }
+        _modify { yield &values.messages }
+    }
+    var stores: StoreSettings { _read { yield values.stores } _modify { yield &values.stores } }
     /// Content of the config files; ``Invocation/given`` takes precedence.
-    var configuration = Configuration()
+    var configuration: Configuration {
+        _read { yield values.configuration }
+        _modify { yield &values.configuration }
+    }
     /// `FILE:LINE` of the options set by config files, by long name.
-    var origins: [String: String] = [:]
+    var origins: [String: String] {
+        _read { yield values.origins }
+        _modify { yield &values.origins }
+    }
 
     enum When: String, Sendable, CaseIterable {
         case auto, always, never

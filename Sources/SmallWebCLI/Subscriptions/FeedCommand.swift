@@ -129,7 +129,7 @@ struct SubscriptionCommand: Sendable {
         }
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try FeedRun(context, file, isOnly: requests.count == 1)
-        let engine = Engine(SubscriptionSource(requests, run), run.policy, fetcher) {
+        let engine = Engine(SubscriptionSource(requests, run), run.subscription.policy, fetcher) {
             swposix_pending_signal() != 0
         }
         await engine.run()

@@ -4,6 +4,7 @@ internal import SmallWebFormats
 
 /// One `smallweb feed`: collects the entries of its pages and merges them into a feed.
 final class FeedRun: SubscriptionRun {
+    let subscription: Subscription
     private let rules: FeedRules
     /// True if a page that is a feed already is written unchanged.
     private let passesDocuments: Bool
@@ -22,23 +23,23 @@ final class FeedRun: SubscriptionRun {
         rules.entriesMax = settings.entriesMax
         self.rules = rules
         passesDocuments = isOnly && settings.format == nil
-        try super.init(.feed, context, file)
+        subscription = try Subscription(.feed, context, file)
     }
 
-    override func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> any VisitReader {
+    func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> FeedPageReader {
         FeedPageReader(
             PageFeedReader(head, base: log.uri, registry: registry, rules),
             keepsDocument: passesDocuments)
     }
 
-    override func take(_ visit: Visit) async throws(FetchError) {
+    func take(_ visit: Visit<FeedPageReader>) async throws(FetchError) {
         guard let key = visit.key else { return }
         switch visit.result {
-        case .gone(isFirst: true): if hasState { state.change(key) { $0.isGone = true } }
-        case .gone, .failed, .unchanged: return
+        case .gone(isFirst: true) where subscription.hasState:
+            subscription.state.change(key) { $0.isGone = true }
+        case .gone, .failed, .unchanged: break
         case .page(let reader):
-            guard let reader = reader as? FeedPageReader, let log = visit.log else { return }
-            try add(reader, key, log)
+            if let log = visit.log { try add(reader, key, log) }
         }
     }
 
@@ -52,20 +53,20 @@ final class FeedRun: SubscriptionRun {
             return
         case .document:
             leftOut += 1
-            messages.error(
+            subscription.messages.error(
                 name, .permanentFailure, "left out: it is a feed already",
                 hint: "fetch it with smallweb get")
             return
         case .other, .unchanged:
             leftOut += 1
             let type = log.head?.mediaType?.essence ?? "a page without a type"
-            messages.error(
+            subscription.messages.error(
                 name, .permanentFailure, "left out: \(type) cannot become a feed", hint: nil)
             return
         case .page, .versions: break
         }
         if !reader.page.hasHeading {
-            messages.error(
+            subscription.messages.error(
                 name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
                 hint: "it must be the whole text of a heading line of gemtext")
         }
@@ -73,18 +74,20 @@ final class FeedRun: SubscriptionRun {
         for entry in reader.page.newest() { entries.add(entry) }
         for entry in reader.page.undated {
             var entry = entry
-            entry.time = hasState ? state.see(entry.url, at: now) : 0
+            entry.time =
+                subscription.hasState
+                ? subscription.state.see(entry.url, at: subscription.now) : 0
             entries.add(entry)
         }
         if reader.page.hasMore {
-            messages.warning(
+            subscription.messages.warning(
                 "\(name): only the first \(PageFeedReader.undatedMax) links without a date")
         }
         let found = entries.newest()
         if found.isEmpty && reader.page.hasHeading {
-            messages.error(
+            subscription.messages.error(
                 name, .permanentFailure,
-                settings.feeds.takesUndated
+                subscription.settings.feeds.takesUndated
                     ? "there is no link, and no heading with a date"
                     : "no link or heading has a date; --new makes an entry of every link",
                 hint: nil)
@@ -103,7 +106,7 @@ final class FeedRun: SubscriptionRun {
     ///
     /// - Throws: `write`.
     func finish() async throws(FetchError) {
-        let patience = Patience(seconds: settings.fetch.totalSeconds)
+        let patience = Patience(seconds: subscription.settings.fetch.totalSeconds)
         if let document {
             var filter = Environment.isTerminal(1) ? TerminalText.Filter() : nil
             try await document.drain { bytes throws(FetchError) in
@@ -111,10 +114,10 @@ final class FeedRun: SubscriptionRun {
                 try StandardStream.output.write(shown, patience)
             }
         } else if let feed = try merged() {
-            let format = settings.feeds.format ?? .atom
+            let format = subscription.settings.feeds.format ?? .atom
             try StandardStream.output.writeForeign(format.document(feed), patience)
         }
-        try save()
+        try subscription.save()
     }
 
     private func merged() throws(FetchError) -> Feed? {
@@ -144,7 +147,7 @@ final class FeedRun: SubscriptionRun {
 }
 
 /// Reads the entries of one page; buffers a page that is a feed already.
-final class FeedPageReader: VisitReader {
+final class FeedPageReader: EventSink {
     var page: PageFeedReader
     /// The unchanged bytes.
     private(set) var document: Spool?

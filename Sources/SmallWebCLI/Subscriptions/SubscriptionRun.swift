@@ -5,15 +5,27 @@ internal import SmallWeb
 internal import SmallWebArchive
 internal import SmallWebRecords
 
-/// Common part of `feed` and `watch` runs: the state, the time and the handling of visits.
+/// A run of `feed` or `watch`: reads pages, and takes the visits in the order of the URLs.
 ///
 /// Confined to the run's event loop, like its fetches.
-class SubscriptionRun {
+protocol SubscriptionRun: AnyObject {
+    associatedtype Reader: EventSink
+
+    var subscription: Subscription { get }
+
+    func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) throws(FetchError) -> Reader
+
+    /// Handles a finished visit, in the order of the URLs.
+    func take(_ visit: Visit<Reader>) async throws(FetchError)
+}
+
+/// The state of a run of `feed` or `watch`, and its time.
+final class Subscription {
     let context: RunContext
     let kind: SubscriptionState.Kind
     /// Unix seconds: the time of everything first seen in this run.
     let now = UTCDate.now
-    private(set) var file: StateFile?
+    private let file: StateFile?
     var state: SubscriptionState
     private var saved: SubscriptionState
 
@@ -32,17 +44,6 @@ class SubscriptionRun {
         if state.damaged > 0, let path = file?.path {
             messages.warning("\(path): left out \(state.damaged) lines that cannot be read")
         }
-    }
-
-    func reader(
-        _ head: Head, _ log: FetchLog, _ registry: Registry
-    ) throws(FetchError) -> any VisitReader {
-        preconditionFailure("each kind of run has its own")
-    }
-
-    /// Handles a finished visit, in the order of the URLs.
-    func take(_ visit: Visit) async throws(FetchError) {
-        preconditionFailure("each kind of run has its own")
     }
 
     /// - Throws: `write`; the file is then unchanged.
@@ -65,15 +66,10 @@ class SubscriptionRun {
     }
 }
 
-protocol VisitReader: AnyObject {
-    func take(_ event: Event) throws(FetchError)
-    func finish(_ ending: Ending) throws(FetchError)
-}
-
-struct Visit {
+struct Visit<Reader> {
     enum Result {
         /// A body, consumed by the reader.
-        case page(any VisitReader)
+        case page(Reader)
         /// Not modified, according to the server.
         case unchanged
         /// Gone permanently; `isFirst` unless an earlier run had found so.
@@ -122,23 +118,50 @@ extension SubscriptionState {
     }
 }
 
-final class SubscriptionSource: Source {
-    private let run: SubscriptionRun
+final class SubscriptionSource<Run: SubscriptionRun>: Source {
+    private let run: Run
     private var requests: ArraySlice<RequestLine>
 
-    init(_ requests: [RequestLine], _ run: SubscriptionRun) {
-        (self.requests, self.run) = (requests[...], run)
-    }
+    init(_ requests: [RequestLine], _ run: Run) { (self.requests, self.run) = (requests[...], run) }
 
     func take(isLast: Bool) -> Taken {
         requests.popFirst().map { .job(job($0)) } ?? .end(nil)
     }
 
     private func job(_ asked: RequestLine) -> Job {
-        let output = SubscriptionOutput(asked, run)
-        return Job(
-            n: asked.subject.n, place: output.plan.place, problem: output.plan.problem,
-            isUnreadList: asked.isUnreadList, output.plan.fetcher, output)
+        let context = run.subscription.context
+        var fitted = FittedSettings(context.settings)
+        let job = context.job(asked) {
+            fitted = $0
+            return SubscriptionOutput(asked, $0, run)
+        }
+        guard let request = job.request,
+            let moved = run.subscription.state[request.uri.pageKey]?.moved,
+            Self.mayFollow(asked, fitted.settings, request.uri, to: moved)
+        else { return job }
+        let target = RequestLine(operand: moved)
+        target.subject.n = asked.subject.n
+        return context.job(target) {
+            SubscriptionOutput(asked, $0, run, key: request.uri.pageKey)
+        }
+    }
+
+    /// True if a request may go directly to the target of an earlier permanent redirect: data meant
+    /// for one server must not be sent to another.
+    private static func mayFollow(
+        _ asked: RequestLine, _ settings: Settings, _ uri: URI, to moved: String
+    ) -> Bool {
+        let (fetch, connection) = (settings.fetch, settings.connection)
+        // The redirect itself must be followed to check its target.
+        guard let target = try? URI(parsing: moved), !asked.hasSettings,
+            !fetch.redirects.refusesPrivate
+        else { return false }
+        if target.scheme == uri.scheme && target.host == uri.host && target.port == uri.port {
+            return true
+        }
+        return fetch.options.isEmpty && fetch.input == nil && !fetch.usesNetrc
+            && connection.identityName == nil && connection.certificateFile == nil
+            && connection.pin == nil && uri.userinfo == nil
     }
 
     func rest() -> [Job] {
@@ -150,61 +173,53 @@ final class SubscriptionSource: Source {
     }
 }
 
-final class SubscriptionOutput: Output {
-    private let run: SubscriptionRun
+extension URI {
+    /// The key of a page in the state.
+    fileprivate var pageKey: String { withoutFragment.withoutPassword.description }
+}
+
+final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
+    private let run: Run
     private let asked: RequestLine
-    private let key: String?
-    private(set) var plan: RequestPlan
+    private let fitted: FittedSettings
+    /// Key of the page in the state; `nil` for an invalid URL.
+    private var key: String?
     private var log: FetchLog?
-    private var reader: (any VisitReader)?
-    private var trace: Trace?
+    private var reader: Run.Reader?
+    private var fetcher: Fetcher?
     /// A result without a request.
-    private var early: (Visit.Result, Outcome)?
+    private var early: (Visit<Run.Reader>.Result, Outcome)?
     /// True if a redirect pointed at a host in back-off.
     private var isHeld = false
-    private var visit: Visit?
+    private var visit: Visit<Run.Reader>?
 
-    init(_ asked: RequestLine, _ run: SubscriptionRun) {
-        (self.asked, self.run) = (asked, run)
-        plan = RequestPlan(asked, run.context)
-        key = plan.request?.uri.withoutFragment.withoutPassword.description
-        guard let page = key.flatMap({ run.state[$0] }), let moved = page.moved,
-            Self.mayFollow(plan, to: moved)
-        else { return }
-        plan = RequestPlan(RequestLine(operand: moved), run.context)
-    }
+    private var subscription: Subscription { run.subscription }
+    private var messages: Messages { subscription.messages }
 
-    /// True if a request may go directly to the target of an earlier permanent redirect: data meant
-    /// for one server must not be sent to another.
-    private static func mayFollow(_ plan: RequestPlan, to moved: String) -> Bool {
-        // The redirect itself must be followed to check its target.
-        guard let target = try? URI(parsing: moved), let uri = plan.request?.uri,
-            !plan.settings.fetch.redirects.refusesPrivate
-        else { return false }
-        if target.scheme == uri.scheme && target.host == uri.host && target.port == uri.port {
-            return !plan.asked.hasSettings
-        }
-        let (fetch, connection) = (plan.settings.fetch, plan.settings.connection)
-        return !plan.asked.hasSettings && fetch.options.isEmpty && fetch.input == nil
-            && !fetch.usesNetrc
-            && connection.identityName == nil && connection.certificateFile == nil
-            && connection.pin == nil && uri.userinfo == nil
+    /// - Parameter key: `nil` for that of the requested page.
+    init(_ asked: RequestLine, _ fitted: FittedSettings, _ run: Run, key: String? = nil) {
+        (self.asked, self.fitted, self.run, self.key) = (asked, fitted, run, key)
     }
 
     func begin(_ job: Job) throws(FetchError) -> Step {
-        (log, reader, trace, early, visit) = (nil, nil, nil, nil, nil)
+        (log, reader, early, visit) = (nil, nil, nil, nil)
         isHeld = false
         // The state identifies pages by URL alone, and every round would send the data again.
-        guard asked.upload == nil, plan.settings.fetch.input == nil else {
-            throw usageError("\(run.kind.rawValue) sends nothing: no \"data\" and no \"put\"")
+        guard asked.upload == nil, fitted.settings.fetch.input == nil else {
+            let command = subscription.kind.rawValue
+            throw usageError("\(command) sends nothing: no \"data\" and no \"put\"")
         }
-        var request = try plan.makeRequest()
-        let page = key.flatMap { run.state[$0] }
+        guard let made = job.request else { throw job.problem ?? .cancelled }
+        (fetcher, key) = (job.fetcher, key ?? made.uri.pageKey)
+        var destination = BodySink.Destination(asked, fitted.settings)
+        var request = try fitted.complete(
+            made, for: asked, to: &destination, job.fetcher.registry)
+        let page = key.flatMap { subscription.state[$0] }
         if page?.isGone ?? false {
             early = (.gone(isFirst: false), .ok)
-        } else if let hold = hold(plan.place) {
+        } else if let hold = hold(job.place) {
             isHeld = true
-            FetchReport(messages: run.messages, url: asked.url, log: nil).failure(hold)
+            FetchReport(messages: messages, url: asked.url, log: nil).failure(hold)
             early = (.failed, hold.outcome)
         }
         if let (_, outcome) = early {
@@ -213,27 +228,27 @@ final class SubscriptionOutput: Output {
                     outcome: outcome, completeness: .unverified, uri: request.uri, head: nil,
                     bodyBytes: 0))
         }
-        if run.kind == .watch, let text = page?.validator,
+        if subscription.kind == .watch, let text = page?.validator,
             let uri = page?.at.flatMap({ try? URI(parsing: $0) })
         {
             request.validator = Request.Validator(text, of: uri)
         }
         let log = FetchLog(request.uri)
         self.log = log
-        if run.settings.messages.showsTrace {
-            trace = Trace(
-                url: asked.url ?? "", messages: run.messages,
-                isVerbose: run.settings.messages.isVerbose, hidesInput: false)
+        var watchers: [any EventSink] = [self]
+        let settings = subscription.settings.messages
+        if settings.showsTrace {
+            watchers.insert(
+                Trace(
+                    url: asked.url ?? "", messages: messages, isVerbose: settings.isVerbose,
+                    hidesInput: false), at: 0)
         }
-        registry = job.fetcher.registry
-        return .fetch(request, log)
+        return .fetch(Reply(to: request, log, watchers: watchers))
     }
-
-    private var registry: Registry?
 
     /// The error for a host in back-off; `nil` if it may be contacted.
     private func hold(_ place: String?) -> FetchError? {
-        run.state.opening(of: place, now: run.now).map {
+        subscription.state.opening(of: place, now: subscription.now).map {
             FetchError(
                 .temporaryFailure, .connect,
                 "not asked before \(UTCDate.second($0)): its host asked clients to wait, or has "
@@ -243,30 +258,30 @@ final class SubscriptionOutput: Output {
 
     /// Describes the page's last failure, for messages; empty after a success.
     private var lastFailure: String {
-        let exit = key.flatMap { run.state[$0] }?.exit ?? 0
+        let exit = key.flatMap { subscription.state[$0] }?.exit ?? 0
         return exit == 0 ? "" : " (the last visit ended with exit status \(exit))"
     }
 
     func take(_ event: Event) throws(FetchError) {
-        trace?.take(event)
         if case .redirect(let redirect) = event, let hold = hold(place(of: redirect.to)) {
             isHeld = true
             throw hold
         }
-        if case .head(let head) = event, head.replyClass == .success, !head.isUnchanged,
-            let log, let registry
-        {
-            reader = try run.reader(head, log, registry)
+        if case .head(let head) = event, head.replyClass == .success, !head.isUnchanged {
+            try read(head)
         }
         try reader?.take(event)
     }
 
+    private func read(_ head: Head) throws(FetchError) {
+        guard let log, let fetcher else { return }
+        reader = try run.reader(head, log, fetcher.registry)
+    }
+
     func finish(_ ending: Ending) throws(FetchError) {
-        guard ending.outcome == .ok, let log, let registry, ending.head?.isUnchanged != true else {
-            return reader = nil
-        }
+        guard ending.outcome == .ok, ending.head?.isUnchanged != true else { return reader = nil }
         // A reply without a head is an empty page.
-        if reader == nil { reader = try run.reader(Head(.success), log, registry) }
+        if reader == nil { try read(Head(.success)) }
         try reader?.finish(ending)
     }
 
@@ -274,10 +289,11 @@ final class SubscriptionOutput: Output {
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         // Stop before reporting a page that is missing from the archive.
-        try run.settings.archive.writer?.check()
+        try subscription.settings.archive.writer?.check()
+        key = key ?? job.request?.uri.pageKey
         var (came, outcome) = early ?? (.failed, result.outcome)
         if early == nil {
-            noteHost(result)
+            noteHost(result, job)
             switch result {
             case .ended(let ending) where ending.outcome == .ok:
                 noteMove()
@@ -288,9 +304,9 @@ final class SubscriptionOutput: Output {
                 }
             case .ended(let ending):
                 if ending.head?.isGone ?? false { came = .gone(isFirst: true) }
-                FetchReport(messages: run.messages, url: asked.url, log: log).refusal(ending)
+                FetchReport(messages: messages, url: asked.url, log: log).refusal(ending)
             case .failed(let error):
-                FetchReport(messages: run.messages, url: asked.url, log: log).failure(error)
+                FetchReport(messages: messages, url: asked.url, log: log).failure(error)
                 outcome = error.outcome
             }
         }
@@ -305,21 +321,21 @@ final class SubscriptionOutput: Output {
     }
 
     private func place(of uri: URI) -> String? {
-        try? plan.fetcher.request(uri.description).endpoint.place
+        try? fetcher?.request(uri.description).endpoint.place
     }
 
     // MARK: Updating the state
 
     /// Updates the back-off of the host that answered last.
-    private func noteHost(_ result: Attempt) {
+    private func noteHost(_ result: Attempt, _ job: Job) {
         guard result.outcome != .interrupted, !isHeld,
-            let place = (log?.uri ?? plan.request?.uri).flatMap(place)
+            let place = (log?.uri ?? job.request?.uri).flatMap(place)
         else { return }
         if let wait = log?.head?.retryAfter?.inSeconds {
-            run.state.pause(place, seconds: Int(wait.rounded(.up)), now: run.now)
+            subscription.state.pause(place, seconds: Int(wait.rounded(.up)), now: subscription.now)
         }
-        guard run.kind == .watch else { return }
-        run.state.note(place, failed: result.outcome.isRetryable, now: run.now)
+        guard subscription.kind == .watch else { return }
+        subscription.state.note(place, failed: result.outcome.isRetryable, now: subscription.now)
     }
 
     /// Stores the target of the leading permanent redirects.
@@ -332,8 +348,8 @@ final class SubscriptionOutput: Output {
         }
         guard let target else { return }
         let moved = target.withoutFragment.withoutPassword.description
-        guard run.state[key]?.moved != moved else { return }
-        run.state.change(key) { $0.moved = moved }
-        run.messages.warning("\(URI.display(key)) has moved for good to \(target.display)")
+        guard subscription.state[key]?.moved != moved else { return }
+        subscription.state.change(key) { $0.moved = moved }
+        messages.warning("\(URI.display(key)) has moved for good to \(target.display)")
     }
 }

@@ -86,7 +86,7 @@ extension SubscriptionCommand {
             path, fetcher.loop, seconds: settings.fetch.totalSeconds)
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try WatchRun(context, file, rules)
-        let engine = Engine(SubscriptionSource(requests, run), run.policy, fetcher) {
+        let engine = Engine(SubscriptionSource(requests, run), run.subscription.policy, fetcher) {
             swposix_pending_signal() != 0
         }
         await engine.run()

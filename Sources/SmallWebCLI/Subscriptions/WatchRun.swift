@@ -5,6 +5,7 @@ internal import SmallWebRecords
 
 /// One round of `smallweb watch`: prints a line or a record for each page, and runs `--exec`.
 final class WatchRun: SubscriptionRun {
+    let subscription: Subscription
     enum Change: String {
         case new, changed, unchanged, gone, failed
     }
@@ -29,22 +30,21 @@ final class WatchRun: SubscriptionRun {
         copies =
             file.isDevice || !(feeds.showsDifference || feeds.comparesLinks)
             ? nil : PageCopies(of: file.path)
-        try super.init(.watch, context, file)
+        subscription = try Subscription(.watch, context, file)
     }
 
-    override func reader(
+    func reader(
         _ head: Head, _ log: FetchLog, _ registry: Registry
-    ) throws(FetchError) -> any VisitReader {
+    ) throws(FetchError) -> WatchedPage {
         try WatchedPage(head, log, registry, rules)
     }
 
-    override func take(_ visit: Visit) async throws(FetchError) {
-        let last = visit.key.flatMap { state[$0] }
+    func take(_ visit: Visit<WatchedPage>) async throws(FetchError) {
+        let last = visit.key.flatMap { subscription.state[$0] }
         var news = News(change: .failed, last: last, exit: visit.outcome)
         var page: WatchedPage?
         switch visit.result {
         case .page(let reader):
-            guard let reader = reader as? WatchedPage else { return }
             page = reader
             news.change = change(reader, last)
             (news.size, news.sha256) = (reader.size, reader.sha256)
@@ -67,17 +67,17 @@ final class WatchRun: SubscriptionRun {
             unsaved.append((key, page))
         }
         let isDue =
-            settings.feeds.command != nil && isNews || unsaved.count >= Self.unsavedMax
+            subscription.settings.feeds.command != nil && isNews || unsaved.count >= Self.unsavedMax
             || Instant.now.seconds(since: lastSave) >= Self.saveSeconds
         if isDue { try save() }
     }
 
     /// - Throws: `write`; the state is then unchanged.
-    override func save() throws(FetchError) {
-        try super.save()
+    func save() throws(FetchError) {
+        try subscription.save()
         lastSave = .now
         defer { unsaved = [] }
-        guard let copies, isKept else { return }
+        guard let copies, subscription.isKept else { return }
         for (url, page) in unsaved {
             do throws(FetchError) {
                 if rules.keepsText { try copies.replace(.text, of: url, by: page.text) }
@@ -86,7 +86,7 @@ final class WatchRun: SubscriptionRun {
                     try copies.replace(.links, of: url, by: lines)
                 }
             } catch {
-                messages.warning(error.message)
+                subscription.messages.warning(error.message)
             }
         }
     }
@@ -119,7 +119,7 @@ final class WatchRun: SubscriptionRun {
             } else {
                 problem = "the text of before was not kept; --diff shows changes from now on"
             }
-            if let problem { messages.warning("\(URI.display(key)): \(problem)") }
+            if let problem { subscription.messages.warning("\(URI.display(key)): \(problem)") }
         }
         guard rules.comparesLinks, let links = page.linkList,
             let old = try copies.read(.links, of: key)
@@ -135,19 +135,19 @@ final class WatchRun: SubscriptionRun {
         return lines
     }
 
-    private func remember(_ visit: Visit, _ page: WatchedPage?, _ key: String) {
-        state.change(key) { entry in
+    private func remember(_ visit: Visit<WatchedPage>, _ page: WatchedPage?, _ key: String) {
+        subscription.state.change(key) { entry in
             // Keep the exit status of the last real visit if the host was in back-off.
             if !visit.isHeld { entry.exit = Int(visit.outcome.exitStatus) }
             switch visit.result {
             case .gone: entry.isGone = true
             case .failed: break
             case .unchanged:
-                entry.time = now
+                entry.time = subscription.now
                 entry.validator = visit.validator ?? entry.validator
             case .page:
                 guard let page else { return }
-                (entry.time, entry.size, entry.sha256) = (now, page.size, page.sha256)
+                (entry.time, entry.size, entry.sha256) = (subscription.now, page.size, page.sha256)
                 entry.compared = page.comparedDigest
                 entry.validator = visit.validator
                 entry.at =
@@ -173,9 +173,9 @@ final class WatchRun: SubscriptionRun {
         }
     }
 
-    private func write(_ news: News, _ visit: Visit) throws(FetchError) {
-        let patience = Patience(seconds: settings.fetch.totalSeconds)
-        guard !settings.records.areWanted else {
+    private func write(_ news: News, _ visit: Visit<WatchedPage>) throws(FetchError) {
+        let patience = Patience(seconds: subscription.settings.fetch.totalSeconds)
+        guard !subscription.settings.records.areWanted else {
             return try StandardStream.output.write(
                 record(news, visit)[...], isWhole: true, patience)
         }
@@ -190,7 +190,7 @@ final class WatchRun: SubscriptionRun {
         try StandardStream.output.writeForeign(lines, isWhole: true, patience)
     }
 
-    private func record(_ news: News, _ visit: Visit) -> [UInt8] {
+    private func record(_ news: News, _ visit: Visit<WatchedPage>) -> [UInt8] {
         JSONWriter.line { writer in
             writer.begin("watch", visit.asked.subject)
             writer.member("url", (visit.key ?? visit.asked.url).map(URI.display))
@@ -219,14 +219,14 @@ final class WatchRun: SubscriptionRun {
     /// Runs the command of `--exec`, if there is one.
     ///
     /// - Returns: True unless the command failed.
-    private func runs(_ news: News, _ visit: Visit) async throws(FetchError) -> Bool {
-        guard let command = settings.feeds.command else { return true }
-        let runner = ChangeCommand(command: command, loop: context.loop)
+    private func runs(_ news: News, _ visit: Visit<WatchedPage>) async throws(FetchError) -> Bool {
+        guard let command = subscription.settings.feeds.command else { return true }
+        let runner = ChangeCommand(command: command, loop: subscription.context.loop)
         guard let problem = try await runner.run(record(news, visit)) else { return true }
         let error = FetchError(
             .write, .output, "the command of --exec \(problem)",
             hint: "the next run reports the page again")
-        messages.error(visit.asked.url, error)
+        subscription.messages.error(visit.asked.url, error)
         self.problem = error
         return false
     }

@@ -31,7 +31,7 @@ struct ComparisonRules {
 }
 
 /// Reads one page for comparison, in bounded memory.
-final class WatchedPage: VisitReader {
+final class WatchedPage: EventSink {
     /// Longest text to show a difference of, and longest list of links, in bytes.
     static let keptMax = 1 << 20
 

@@ -7,7 +7,7 @@ internal import SmallWebTransport
 /// the terminal, or as records on standard error.
 //
 // @unchecked: lives on the event loop of the run alone; tasks that share it are pinned there.
-final class ProgressMeter: EventOutput, @unchecked Sendable {
+final class ProgressMeter: EventSink, @unchecked Sendable {
     private let messages: Messages
     private let asked: RequestLine
     /// False if the body goes to the terminal.

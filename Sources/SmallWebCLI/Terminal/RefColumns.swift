@@ -2,7 +2,7 @@
 internal import SmallWeb
 
 /// References in columns of the terminal's width. A pipe gets the lines of git-ls-remote.
-struct RefColumns: EventOutput {
+struct RefColumns: EventSink {
     let target: BodyTarget
     let columns = Environment.columns(1)
     let usesColor: Bool

@@ -4,7 +4,7 @@ internal import SmallWebFormats
 
 /// A body on a terminal: gemtext and menus laid out, other text without control characters. Refuses
 /// binary data.
-final class TerminalBody: EventOutput {
+final class TerminalBody: EventSink {
     private enum Form {
         case laidOut
         /// Text without control characters.

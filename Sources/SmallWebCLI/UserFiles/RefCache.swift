@@ -4,7 +4,7 @@ internal import SmallWeb
 
 /// Cache of the branches and tags of listed repositories, for completion after `?ref=`: a file for
 /// each repository, with a name per line.
-final class RefCache: EventOutput {
+final class RefCache: EventSink {
     /// Limit of a listing in bytes; the rest is dropped.
     private static let bytesMax = 1 << 20
     /// Limit of cached repositories; beyond it the cache is cleared.

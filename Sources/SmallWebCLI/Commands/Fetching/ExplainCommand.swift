@@ -62,13 +62,13 @@ private struct ExplainCommand: Sendable {
             var bytes: [UInt8] = []
             if let explanation {
                 bytes =
-                    context.common.records.areWanted
+                    context.settings.records.areWanted
                     ? JSONWriter.line { $0.members(of: explanation) }
                     : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
                 isFirst = false
-            } else if let problem, context.common.records.areWanted {
+            } else if let problem, context.settings.records.areWanted {
                 bytes = Recorder(
-                    asked.subject, nil, context.common.records.options, RecordScope(),
+                    asked.subject, nil, context.settings.records.options, RecordScope(),
                     wording: .commandLine
                 ).refusal(problem)
             }
@@ -82,10 +82,24 @@ private struct ExplainCommand: Sendable {
     private func explain(
         _ asked: RequestLine, _ context: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
-        var plan = RequestPlan(asked, context)
-        let (settings, fetcher) = (plan.settings, plan.fetcher)
-        for note in plan.notes { context.messages.note(asked.url ?? "", note) }
-        let request = try Self.request(of: &plan, context)
+        var fitted = FittedSettings(context.settings)
+        let job = context.job(asked) {
+            fitted = $0
+            return URLOutput(asked, $0, context)
+        }
+        let (settings, fetcher) = (fitted.settings, job.fetcher)
+        for note in fitted.notes { context.messages.note(asked.url ?? "", note) }
+        guard let made = job.request else { throw job.problem ?? .cancelled }
+        var destination = BodySink.Destination(asked, settings)
+        let isUpload = made.scheme.uploads?.isOnlyUse ?? false
+        var request = try fitted.complete(
+            made, for: asked, to: &destination, fetcher.registry, sendsInput: !isUpload)
+        if isUpload {
+            // As `put` sends it.
+            let input = try settings.fetch.input?.read(within: settings.fetch.totalSeconds)
+            request.upload = try PutCommand.upload(
+                bytes: input ?? [], to: made.scheme, isRehearsal: true)
+        }
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
             preconditionFailure("a request is made from a registry entry")
@@ -99,7 +113,7 @@ private struct ExplainCommand: Sendable {
         explanation.endpoint = rehearsal.endpoint
         explanation.origins = settings.origins.sorted { $0.key < $1.key }
         explanation.redirects = fetcher.options.redirects
-        explanation.output = Self.output(plan.destination, rehearsal.head, request.uri, settings)
+        explanation.output = Self.output(destination, rehearsal.head, request.uri, settings)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
         if request.scheme.dialsForItself {
             explanation.note(settings.connection.http)
@@ -119,23 +133,8 @@ private struct ExplainCommand: Sendable {
         }
     }
 
-    /// Creates a request; for a scheme with uploads only, one with an upload as by `put`.
-    private static func request(
-        of plan: inout RequestPlan, _ context: RunContext
-    ) throws(FetchError) -> Request {
-        guard let scheme = plan.request?.scheme, scheme.uploads?.isOnlyUse ?? false else {
-            return try plan.makeRequest()
-        }
-        let settings = plan.settings.fetch
-        var request = try plan.makeRequest(sendsInput: false)
-        request.upload = try PutCommand.upload(
-            bytes: settings.input?.read(within: settings.totalSeconds) ?? [], to: scheme,
-            isRehearsal: true)
-        return request
-    }
-
     private static func output(
-        _ destination: BodySink.Destination, _ head: Head?, _ uri: URI, _ settings: URLSettings
+        _ destination: BodySink.Destination, _ head: Head?, _ uri: URI, _ settings: Settings
     ) -> String {
         switch destination {
         case .standardOutput, .rawStandardOutput: return "standard output"

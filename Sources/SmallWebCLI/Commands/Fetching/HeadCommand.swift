@@ -26,7 +26,7 @@ extension Command {
 }
 
 /// Output of `head` for one URL, with HTTP's reply header below it.
-struct HeadOutput: EventOutput {
+struct HeadOutput: EventSink {
     let url: String
     let sink: BodySink
     let log: FetchLog

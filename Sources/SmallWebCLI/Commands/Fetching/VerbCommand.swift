@@ -61,7 +61,7 @@ private struct VerbCommand {
         try settings.fetch.readLists()
         var asked = try repository(url, settings).adding(
             queryField: verb.key, words.dropFirst().first?.systemBytes)
-        // Options that are part of any URL are added by ``URLSettings/url(_:_:)``.
+        // Options that are part of any URL are added by ``Settings/url(_:_:)``.
         for (option, key) in verb.optionKeys
         where Option.named(option[...], where: { $0.group != .feeds })?.urlKey == nil {
             for value in settings.fetch.options.fields(option) {

@@ -1,45 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
 
-final class Delivery {
-    private let settings: FetchSettings
-    private let log: FetchLog
-    private let watchers: [any EventOutput]
-    private let outputs: [any EventOutput]
-    /// True from the head of a wanted reply on.
-    private var isWanted = false
-
-    /// - Parameters:
-    ///   - watchers: Receive every event.
-    ///   - outputs: Receive the reply, from its head on, if it is wanted.
-    init(
-        _ settings: FetchSettings, log: FetchLog, watchers: [any EventOutput],
-        outputs: [any EventOutput]
-    ) {
-        self.settings = settings
-        self.log = log
-        self.watchers = watchers
-        self.outputs = outputs
-    }
-
-    func take(_ event: Event) throws(FetchError) {
-        if case .head(let head) = event { isWanted = settings.wantsBody(of: head) }
-        for watcher in watchers { try watcher.take(event) }
-        guard isWanted else { return }
-        for output in outputs { try output.take(event) }
-    }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        for output in outputs {
-            let known = log.notes.count
-            try output.finish(ending)
-            for note in log.notes.dropFirst(known) { try take(.note(note)) }
-        }
-    }
-}
-
 /// Prints the notes of a fetch to standard error, and with `isVerbose` the lines of its trace.
-struct Trace: EventOutput {
+struct Trace: EventSink {
     let url: String
     let messages: Messages
     let isVerbose: Bool
@@ -111,7 +74,7 @@ struct Trace: EventOutput {
 }
 
 /// The file of `--dump-header`, for all URLs of a run.
-final class HeaderFile: EventOutput {
+final class HeaderFile: EventSink {
     private let stream: StandardStream?
     private let file: FileOutput?
     private var isOfUse = false
@@ -144,7 +107,7 @@ final class HeaderFile: EventOutput {
 }
 
 /// Buffers the header of one attempt for the file of `--dump-header`.
-final class HeldHeader: EventOutput {
+final class HeldHeader: EventSink {
     /// `nil` without a reply.
     private(set) var bytes: [UInt8]?
 

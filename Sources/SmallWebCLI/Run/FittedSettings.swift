@@ -2,65 +2,41 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-struct RequestPlan {
-    let asked: RequestLine
-    let settings: URLSettings
-    let fetcher: Fetcher
-    /// `nil` if the line or operand is invalid.
-    let request: Request?
-    let problem: FetchError?
-    /// `host:port`; `nil` for a request without a connection.
-    let place: String?
+/// The settings of one URL, without those of config files that its scheme does not have.
+struct FittedSettings {
+    private(set) var settings: Settings
     /// Notes on ignored settings of the config file.
-    let notes: [Note]
-    /// The error for an option that the protocol does not have.
-    private let refusal: FetchError?
-    private(set) var destination: BodySink.Destination
+    private(set) var notes: [Note] = []
+    /// The error for an option that was given and that the scheme does not have.
+    private var refusal: FetchError?
 
-    init(_ asked: RequestLine, _ context: RunContext) {
-        self.asked = asked
-        var settings = context.common
-        var fetcher = context.fetcher
-        var request: Request?
-        var problem = asked.problem
-        var place: String?
-        var notes: [Note] = []
-        var refusal: FetchError?
-        if problem == nil {
-            do throws(FetchError) {
-                (settings, fetcher) = try context.settings(for: asked)
-                let made = try fetcher.request(
-                    settings.url(asked.url ?? "", fetcher.registry))
-                let misfits = settings.misfits(for: made, fetcher.registry)
-                refusal = misfits.first { settings.given.contains($0.name) }?.refusal
-                (settings, notes) = settings.without(misfits, for: made)
-                request = made
-                place = try made.place
-            } catch {
-                problem = error
-            }
-        }
-        if asked.subject.line != nil { problem = problem?.inPart }
-        (self.settings, self.fetcher) = (settings, fetcher)
-        (self.notes, self.refusal) = (notes, refusal)
-        (self.request, self.problem, self.place) = (request, problem, place)
-        destination = BodySink.Destination(asked, settings)
+    init(_ settings: Settings) { self.settings = settings }
+
+    mutating func fit(_ request: Request, _ registry: Registry) {
+        let misfits = settings.misfits(for: request, registry)
+        guard !misfits.isEmpty else { return }
+        refusal = misfits.first { settings.invocation.given.contains($0.name) }?.refusal
+        notes = settings.leaveOut(misfits, for: request)
     }
 
-    /// Creates the request of an attempt.
+    /// Completes the request of an attempt, with what may change until then: files to read, and
+    /// those to continue.
     ///
     /// - Parameter sendsInput: True to answer a prompt with the data of the settings.
-    mutating func makeRequest(sendsInput: Bool = true) throws(FetchError) -> Request {
-        guard var request else { throw problem ?? .cancelled }
+    func complete(
+        _ made: Request, for asked: RequestLine, to destination: inout BodySink.Destination,
+        _ registry: Registry, sendsInput: Bool = true
+    ) throws(FetchError) -> Request {
         if let refusal { throw refusal }
+        var request = made
         if settings.fetch.referencePatterns != nil && !request.scheme.hasReferences {
-            let names = fetcher.registry.schemes.filter(\.hasReferences).map(\.name)
+            let names = registry.schemes.filter(\.hasReferences).map(\.name)
             throw usageError(
                 "\(request.scheme.name) has no references",
                 hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
                     + "repository")
         }
-        try configure(&request)
+        try configure(&request, &destination, registry)
         let seconds = settings.fetch.totalSeconds
         if let upload = asked.upload {
             request.upload = try PutCommand.upload(
@@ -70,7 +46,7 @@ struct RequestPlan {
             switch request.scheme.input {
             case .line: request.input = InputSource.withoutLineEnd(input)
             case .body: request.input = input
-            case nil: throw settings.cannotCarryData(request.scheme)
+            case nil: throw Misfit.cannotCarryData(request.scheme)
             }
             request.isInputSecret = settings.fetch.isInputSecret
         }
@@ -79,11 +55,11 @@ struct RequestPlan {
 
     /// Adds the login of ~/.netrc, if the protocol has header fields and the user gives no
     /// credentials.
-    private func addLogin(to request: inout Request) {
+    private func addLogin(to request: inout Request, _ registry: Registry) {
         let uri = request.uri
         let parts = (uri.userinfo ?? "").split(separator: ":", maxSplits: 1)
         guard settings.fetch.usesNetrc, parts.count < 2, let host = uri.host,
-            let handler = fetcher.registry[uri.scheme]?.handler, handler.programVersion == nil,
+            let handler = registry[uri.scheme]?.handler, handler.programVersion == nil,
             handler.options.contains(where: {
                 $0.key == "header" && $0.schemes?.contains(uri.scheme) ?? true
             }),
@@ -98,11 +74,14 @@ struct RequestPlan {
         request.uri.userinfo = nil
     }
 
-    mutating func configure(_ request: inout Request) throws(FetchError) {
+    /// Adds the options, limits and place to continue from; input and uploads are not among them.
+    func configure(
+        _ request: inout Request, _ destination: inout BodySink.Destination, _ registry: Registry
+    ) throws(FetchError) {
         request.wantsRawBody = settings.fetch.wantsRawBody
         request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
-        addLogin(to: &request)
+        addLogin(to: &request, registry)
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload
         request.wantsItems =
@@ -131,9 +110,8 @@ struct RequestPlan {
             }
             guard case .file(let path) = destination else {
                 // In a config file it is for files.
-                guard settings.given.contains(where: ["continue", "continue-at"].contains) else {
-                    break
-                }
+                guard settings.invocation.given.contains(where: Settings.resumes.contains)
+                else { break }
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
             let (offset, state) = try FileOutput.resumableBytes(path)

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+
+/// Takes the events of a fetch as they come.
+package protocol EventSink {
+    /// The ``FetchLog`` of the fetch has noted the event already.
+    func take(_ event: Event) throws(FetchError)
+
+    /// Called when there was a reply, and it has been taken. May add remarks to the log.
+    func finish(_ ending: Ending) throws(FetchError)
+}
+
+extension EventSink {
+    package func finish(_ ending: Ending) throws(FetchError) {}
+}
+
+/// The reply to one request: passes each event to its sinks.
+package final class Reply {
+    package let request: Request
+    /// Gets each event before the sinks.
+    package let log: FetchLog
+    private let watchers: [any EventSink]
+    private let sinks: [any EventSink]
+    private let keepsRefusals: Bool
+    private let pace: Pace?
+    /// True from the head of a wanted reply on.
+    private var isWanted = false
+
+    /// - Parameters:
+    ///   - watchers: Receive every event.
+    ///   - sinks: Receive the reply, from its head on, if it is wanted.
+    ///   - keepsRefusals: True if the reply is wanted even if it is no success.
+    ///   - pace: Limits the rate of the body; `nil` for no limit.
+    package init(
+        to request: Request, _ log: FetchLog, watchers: [any EventSink],
+        sinks: [any EventSink] = [], keepsRefusals: Bool = false, pace: Pace? = nil
+    ) {
+        (self.request, self.log, self.watchers, self.sinks) = (request, log, watchers, sinks)
+        (self.keepsRefusals, self.pace) = (keepsRefusals, pace)
+    }
+
+    func take(_ event: Event) async throws(FetchError) {
+        guard let pace, case .body(var bytes) = event else { return try pass(event) }
+        while !bytes.isEmpty {
+            let piece = bytes.prefix(pace.pieceBytes)
+            try pass(.body(piece))
+            bytes = bytes.dropFirst(piece.count)
+            try await pace.pass(piece.count)
+        }
+    }
+
+    private func pass(_ event: Event) throws(FetchError) {
+        if case .head(let head) = event {
+            isWanted =
+                !request.wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
+        }
+        for watcher in watchers { try watcher.take(event) }
+        guard isWanted else { return }
+        for sink in sinks { try sink.take(event) }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        for watcher in watchers { try watcher.finish(ending) }
+        for sink in sinks {
+            let known = log.notes.count
+            try sink.finish(ending)
+            for note in log.notes.dropFirst(known) { try pass(.note(note)) }
+        }
+    }
+}
+
+package enum Step {
+    case fetch(Reply)
+    case end(Ending)
+}
+
+/// Owner of one request of a run, over all of its attempts: begins them, and delivers the result.
+///
+/// ``begin(_:)`` to ``end(_:)`` are called within an attempt, on the loop of its fetcher, the rest
+/// before and after it on the loop of the run.
+package protocol Output: AnyObject {
+    /// Begins an attempt, without anything of an earlier one; it may end without a fetch.
+    func begin(_ job: Job) throws(FetchError) -> Step
+
+    /// The step after a reply: another request if it asks for input that there is.
+    func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step
+
+    /// Called when a fetch is over: there was a reply and its sinks have finished, or it failed.
+    func end(_ result: Attempt)
+
+    /// True if another attempt finds the destination as it was before this one.
+    var canBeRepeated: Bool { get }
+
+    /// Called when another attempt follows `result`.
+    func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError)
+
+    /// Called when no attempt follows.
+    ///
+    /// - Returns: The outcome that the run counts for `result`.
+    /// - Throws: `write` when the report of it cannot be written: that ends the run.
+    func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome
+
+    /// Called in its turn, after ``conclude(_:_:)``, but not in a run that cannot go on.
+    func deliver() async throws(FetchError)
+}
+
+extension Output {
+    package func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
+        .end(ending)
+    }
+    package func end(_ result: Attempt) {}
+    package func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {}
+}

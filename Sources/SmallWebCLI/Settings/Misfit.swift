@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebRecords
+
+/// An option that a scheme does not have.
+struct Misfit {
+    /// Long name of the option.
+    let name: String
+    /// For a note on a setting of a config file; `nil` where only given options count.
+    let reason: String?
+    let refusal: FetchError
+
+    static func cannotCarryData(_ scheme: Scheme) -> FetchError {
+        usageError("\(scheme.name) requests cannot carry --data")
+    }
+}
+
+extension Settings {
+    static let resumes = ["continue", "continue-at"]
+    private static let identities = ["identity", "cert", "key"]
+
+    /// Leaves out the settings of config files that do not fit the request. On the command line or
+    /// in a line of a list such a setting is an error.
+    ///
+    /// - Returns: A note for each.
+    mutating func leaveOut(_ misfits: [Misfit], for request: Request) -> [Note] {
+        var notes: [Note] = []
+        for misfit in misfits where !invocation.given.contains(misfit.name) {
+            guard let reason = misfit.reason, let place = origins[misfit.name] else { continue }
+            var note = Note(
+                "setting-ignored",
+                "\(place): \(misfit.name) is ignored for \(request.scheme.name), \(reason)")
+            note.place = request.uri.hostAndPort
+            notes.append(note)
+            origins[misfit.name] = nil
+            switch misfit.name {
+            case "data": (fetch.input, fetch.isInputSecret) = (nil, false)
+            case let name where Self.resumes.contains(name): fetch.resume = .fromStart
+            case let name where Self.identities.contains(name):
+                (connection.identityName, connection.certificateFile) = (nil, nil)
+                connection.keyFile = nil
+            default: break
+            }
+        }
+        return notes
+    }
+
+    /// The one judgement of the options that fit a request.
+    func misfits(for request: Request, _ registry: Registry) -> [Misfit] {
+        var misfits: [Misfit] = []
+        let scheme = request.scheme
+        func add(_ names: [String], _ reason: String?, _ refusal: (String) -> FetchError) {
+            for name in names where invocation.given.contains(name) || origins[name] != nil {
+                misfits.append(Misfit(name: name, reason: reason, refusal: refusal(name)))
+            }
+        }
+        func unusable(_ reason: String, hint: String? = nil) -> (String) -> FetchError {
+            { usageError("--\($0) cannot be used with \(scheme.name), \(reason)", hint: hint) }
+        }
+        if fetch.resume != .fromStart && !scheme.canResume {
+            let reason = "which cannot resume"
+            add(Self.resumes, reason, unusable(reason))
+        }
+        let policy = connection.trust.flatMap(TrustStore.Policy.init)
+        let isDemanding = policy?.isDemanding ?? false
+        if isDemanding || connection.pin != nil, (try? request.endpoint.security) != .tls {
+            // A key that must be known or certified must never be ignored.
+            let reason = "which has no TLS"
+            let hint = scheme.secureForm.map { "\($0):// is the same over TLS" }
+            add(
+                (isDemanding ? ["trust"] : []) + (connection.pin == nil ? [] : ["pin"]), reason,
+                unusable(reason, hint: hint))
+        }
+        if connection.identityName ?? connection.certificateFile != nil,
+            scheme.identityScheme == nil
+        {
+            add(Self.identities, "which has no identities") { _ in
+                usageError(
+                    "no identity can be shown over \(scheme.name)",
+                    hint: Identities.hint(registry))
+            }
+        }
+        // Where it is given, the scheme may still take it as an upload.
+        if fetch.input != nil && scheme.input == nil && !invocation.given.contains("data") {
+            add(["data"], "which takes no data") { _ in Misfit.cannotCarryData(scheme) }
+        }
+        func foreign(_ name: String) -> FetchError {
+            usageError("\(scheme.name) requests do not take --\(name)")
+        }
+        if !fetch.options.isEmpty {
+            let known = (registry[scheme.name]?.handler.options ?? []).filter {
+                $0.schemes?.contains(scheme.name) ?? true
+            }
+            let unknown = fetch.options.keys.subtracting(known.map(\.key))
+            // In the order in which they were given; those of a config file are for other schemes.
+            add(invocation.given.filter(unknown.contains), nil, foreign)
+        }
+        if !scheme.dialsForItself && connection.http.isSpecial {
+            let engine = Set(Option.engine.map(\.long))
+            add(invocation.given.filter(engine.contains), nil, foreign)
+        }
+        return misfits
+    }
+}
+
+extension Settings {
+    /// The URL with the options that are encoded in it.
+    func url(_ url: String, _ registry: Registry) -> String {
+        guard !fetch.options.isEmpty, let scheme = URI.scheme(of: url),
+            let handler = registry[scheme]?.handler
+        else { return url }
+        return handler.options.reduce(url) { url, option in
+            guard let key = option.urlKey else { return url }
+            return fetch.options.fields(option.key).reduce(url) {
+                $0.adding(queryField: key, $1)
+            }
+        }
+    }
+}
+
+extension Request.Options {
+    /// The values of an option as query fields of a URL.
+    func fields(_ key: String) -> [String.UTF8View?] {
+        switch self[key] {
+        case .flag(let isOn): isOn ? [nil] : []
+        case .text(let text): [text.utf8]
+        case .list(let texts): texts.map(\.utf8)
+        case .secret, nil: []
+        }
+    }
+}
+
+extension RecordScope {
+    init(_ settings: Settings) {
+        self.init()
+        wantsHeadAlone = settings.fetch.wantsHeadAlone
+        isRest = settings.fetch.resume != .fromStart
+        keepsRefusals = settings.fetch.keepsRefusals
+        listing = settings.output.listing
+        withLinks = settings.output.withLinks
+        guard let directory = settings.output.directory else { return }
+        let createsDirectories = settings.output.createsDirectories
+        overflow = { body, log throws(FetchError) in
+            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
+            let file = try FileOutput(
+                "\(directory)/\(name)", clash: .number, createsDirectories: createsDirectories)
+            try await body.drain { bytes throws(FetchError) in try file.write(bytes) }
+            try file.commit()
+            return FileOutput.absolute(file.path)
+        }
+    }
+}
+
+extension ErrorWording {
+    /// Wording that names options and commands.
+    static let commandLine = ErrorWording(hint: \.advice, expected: \.expectation)
+}
