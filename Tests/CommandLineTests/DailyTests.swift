@@ -253,7 +253,7 @@ import Testing
         #expect(made.count > 25)
         for file in made {
             let text = try String(contentsOfFile: "\(Self.root)/\(file)", encoding: .utf8)
-            #expect(String(decoding: home.content(file), as: UTF8.self) == text, "\(file)")
+            #expect(String(decoding: home.content(file) ?? [], as: UTF8.self) == text, "\(file)")
         }
     }
 

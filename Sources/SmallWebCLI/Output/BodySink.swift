@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import Synchronization
 
 /// Destination of one URL's output. Opened at the reply's head, so that a refusal does not create a
 /// file.
@@ -156,5 +157,51 @@ final class BodySink {
 extension Note {
     static func alreadyThere(_ path: String) -> Note {
         Note("exists", "\(path) exists: nothing was fetched")
+    }
+}
+
+struct BodyOutput: EventSink {
+    let sink: BodySink
+    let log: FetchLog
+
+    func take(_ event: Event) throws(FetchError) {
+        switch event {
+        case .head(let head): try sink.begin(head)
+        case .body(let bytes): try sink.write(bytes)
+        default: break
+        }
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        try sink.commit(ending)
+        for note in sink.notes { log.note(.note(note)) }
+    }
+}
+
+/// `--show-headers`: writes the reply's header to standard output before the body, even if the body
+/// goes to a file.
+struct HeaderOutput: EventSink {
+    let sink: BodySink
+
+    func take(_ event: Event) throws(FetchError) {
+        guard case .head(let head) = event, sink.destination != .nowhere else { return }
+        let isShown = sink.destination != .rawStandardOutput && Environment.isTerminal(1)
+        try sink.target.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
+    }
+}
+
+/// Files written in this run under names that URLs can share, with the URL of each: the page
+/// `about` of one host is not that of another. Stores hashes, since a list may be long.
+final class MadeFiles: Sendable {
+    private let urls = Mutex<[Int: Int]>([:])
+
+    func add(_ path: String, of uri: URI) {
+        let url = uri.description.hashValue
+        urls.withLock { if $0[path.hashValue] == nil { $0[path.hashValue] = url } }
+    }
+
+    func has(_ path: String, ofOtherThan uri: URI) -> Bool {
+        let url = urls.withLock { $0[path.hashValue] }
+        return url != nil && url != uri.description.hashValue
     }
 }
