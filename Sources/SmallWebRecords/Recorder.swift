@@ -148,7 +148,7 @@ package final class Recorder {
             if let count = log?.programConnections {
                 writer.member("program", object: count) { $0.member("connections", $1) }
             }
-            if let ending { write(ending, form, &writer) }
+            if let ending { write(ending, outcome, form, &writer) }
             if let error { write(error, form, &writer) }
             writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in
                 writer.object { $0.members(of: redirect) }
@@ -165,12 +165,19 @@ package final class Recorder {
     }
 
     private func write(
-        _ ending: Ending, _ form: RecordedBody.Form, _ writer: inout JSONWriter
+        _ ending: Ending, _ outcome: Outcome, _ form: RecordedBody.Form,
+        _ writer: inout JSONWriter
     ) {
         let head = log?.head
         writer.member("status", head?.status)
         writer.member("class", (head?.replyClass ?? .success).rawValue)
         writeMeta(&writer)
+        if outcome != .ok, let message = ending.message {
+            writer.member("error", object: message) { writer, message in
+                writer.member("code", outcome.rawValue)
+                writer.member("message", message)
+            }
+        }
         let type = head?.mediaType
         writer.member("mime", type?.essence)
         let isSaid = type != nil && !(head?.header.isEmpty ?? true)

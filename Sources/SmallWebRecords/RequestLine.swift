@@ -40,7 +40,15 @@ package final class RequestLine {
         self.problem = problem
     }
 
+    /// - Parameter operand: Blanks around it are none of the URL, as in lists.
     package init(operand: String) {
+        let isBlank = { (byte: UInt8) in ASCII.isSpace(byte) }
+        var operand = operand
+        if operand.utf8.first.map(isBlank) ?? false || operand.utf8.last.map(isBlank) ?? false {
+            let bytes = operand.utf8.drop(while: isBlank)
+            let end = bytes.lastIndex { !isBlank($0) }.map(bytes.index(after:)) ?? bytes.endIndex
+            operand = String(bytes[..<end]) ?? operand
+        }
         subject = RecordSubject(url: operand)
         if operand.hasSystemEscapes {
             readURL(operand.systemBytes)

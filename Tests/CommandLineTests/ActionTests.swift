@@ -20,7 +20,7 @@ struct ActionTests {
             ("identity shwo x", "unknown action \"identity shwo\"", "did you mean show?"),
             ("identity show a b", "identity show does not take \"b\"", "identity show NAME"),
             ("trust add", "trust add wants a HOST[:PORT]", "add HOST[:PORT] [--pin sha256:HEX]"),
-            ("trust ls", "unknown action \"trust ls\"", "trust --help' lists the actions"),
+            ("trust ls", "unknown action \"trust ls\"", "did you mean 'smallweb trust list'?"),
             ("trust list --within 3d", "trust list does not take --within", "list --help"),
             ("trust export a b", "trust export does not take \"b\"", "export --to CLIENT [DIR]"),
             ("bookmarks ad x", "unknown action \"bookmarks ad\"", "did you mean add?"),
@@ -123,11 +123,11 @@ struct ActionTests {
         var smallweb = Smallweb()
         smallweb.environment["SMALLWEB_IDENTITIES"] = smallweb.home.file("ids")
         #expect(try smallweb.run(["identity", "new", "alice", "gemini://a.test/"]).status == 0)
-        let elsewhere = try smallweb.run(["identity", "unuse", "alice", "gemini://b.test/"])
+        let elsewhere = try smallweb.run(["identity", "unuse", "-q", "alice", "gemini://b.test/"])
         #expect(elsewhere.status == 2)
         #expect(elsewhere.errors == "smallweb: alice is not bound to gemini://b.test:1965/\n")
         #expect(try smallweb.run(["identity", "unuse", "alice"]).status == 0)
-        let again = try smallweb.run(["identity", "unuse", "alice"])
+        let again = try smallweb.run(["identity", "unuse", "-q", "alice"])
         #expect(again.status == 2 && again.errors == "smallweb: alice is not bound to any URL\n")
         #expect(try smallweb.run(["identity", "unuse", "bob"]).status == 58)
     }

@@ -65,7 +65,7 @@ import Testing
     }
 
     @Test func standardInputIsNotCalledADash() throws {
-        let result = try Smallweb().run(["put", "titan://127.0.0.1:1/a", "-"], stdin: "")
+        let result = try Smallweb().run(["put", "-q", "titan://127.0.0.1:1/a", "-"], stdin: "")
         #expect(result.status == 2)
         #expect(
             result.errors
@@ -105,7 +105,7 @@ import Testing
 
     @Test(arguments: ["history", "bookmarks", "completions"])
     func whatNeedsNoNetworkHasNoOptionsForIt(name: String) throws {
-        let result = try Smallweb().run([name, "--progress", "bar"])
+        let result = try Smallweb().run([name, "-q", "--progress", "bar"])
         #expect(result.status == 2)
         let action = Command.named(name)?.actions.first?.name ?? name
         #expect(result.errors == "smallweb: \(action) does not take --progress\n")
@@ -168,7 +168,7 @@ import Testing
     }
 
     @Test func referencesOfWhatIsNotAURLAreRefused() throws {
-        let result = try Smallweb().run(["refs", "nosuch"])
+        let result = try Smallweb().run(["refs", "-q", "nosuch"])
         #expect(result.status == 3)
         #expect(result.errors == "smallweb: nosuch: no scheme in \"nosuch\"\n")
     }
@@ -214,7 +214,7 @@ import Testing
     }
 
     @Test func anOptionThatACommandHasNoUseForIsRefused() throws {
-        let result = try Smallweb().run(["schemes", "--output", "x"])
+        let result = try Smallweb().run(["schemes", "-q", "--output", "x"])
         #expect(result.status == 2)
         #expect(result.errors == "smallweb: schemes does not take --output\n")
         #expect(try Smallweb().run(["schemes", "--fallback-curl", "-q"]).status != 2)

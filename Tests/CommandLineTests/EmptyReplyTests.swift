@@ -28,7 +28,7 @@ struct EmptyReplyTests {
     func itIsAFailureUnlessItIsAllowed(_ scheme: String, _ path: String, _ fails: Bool) throws {
         let server = try server()
         let url = "\(scheme)://127.0.0.1:\(server.port)\(path)"
-        let refused = try smallweb.run(["get", url])
+        let refused = try smallweb.run(["get", "-q", url])
         #expect(refused.status == (fails ? 52 : 0), "\(refused.errors)")
         let message = "smallweb: \(url): the server closed without a reply\n"
         #expect(refused.errors == (fails ? message : ""))
@@ -90,7 +90,7 @@ struct EmptyReplyTests {
                     "* attempt \(number) of 3 failed, trying again in 0.1 s: "
                         + "the server closed without a reply"
                 }, "\(result.errors)")
-        let quiet = try smallweb.run(["get", "--retry", "1", "--retry-delay", "0.01", url])
+        let quiet = try smallweb.run(["get", "-q", "--retry", "1", "--retry-delay", "0.01", url])
         #expect(quiet.errors == "smallweb: \(url): the server closed without a reply\n")
     }
 }

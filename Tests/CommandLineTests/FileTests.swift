@@ -153,7 +153,7 @@ import Testing
             ["get", "--create-dirs", "-o", "locked/a/b", hole.place + "/0/about.txt"],
             ["get", "--tree", "-O", "--output-dir", "locked/a", hole.place + "/0/about.txt"],
         ] {
-            let result = try smallweb.run(arguments)
+            let result = try smallweb.run(arguments + ["-q"])
             #expect(result.status == 23, "\(arguments)")
             #expect(result.errors.hasSuffix(": permission denied\n"), "\(result.errors)")
         }

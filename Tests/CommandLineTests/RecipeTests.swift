@@ -135,9 +135,12 @@ struct Recipe: CustomTestStringConvertible, Sendable {
         let lines = try shell("(\(recipe.writer)) 2>errors; true").split(separator: "\n")
         #expect(lines.count == 4 && lines[3].hasPrefix(#"{"type":"summary""#))
         let text = try cook(recipe, with: Array((lines.joined(separator: "\n") + "\n").utf8))
+        let refusal = "the server refused: 51 This is status 51"
         #expect(
-            text.split(separator: "\n").sorted()
-                == ["1024\t\(capsule.place)/1k", "24\t\(capsule.place)/about"])
+            text.split(separator: "\n").sorted() == [
+                "0\t1024\t\(capsule.place)/1k\t", "0\t24\t\(capsule.place)/about\t",
+                "22\t0\t\(capsule.place)/status/51\t\(refusal)",
+            ])
     }
 
     @Test func theStatus() throws {
@@ -150,7 +153,8 @@ struct Recipe: CustomTestStringConvertible, Sendable {
     @Test func failures() throws {
         let lines = try cook("Failures").split(separator: "\n")
         #expect(lines.count == 2)
-        #expect(lines.contains("22\t\(capsule.place)/status/51\tThis is status 51"))
+        let refusal = "the server refused: 51 This is status 51"
+        #expect(lines.contains("22\t\(capsule.place)/status/51\t\(refusal)"))
         #expect(lines.contains { $0.hasPrefix("7\tgopher://127.0.0.1:1/\tcannot connect") })
     }
 

@@ -92,7 +92,7 @@ struct GitArchiveTests {
         attributes.push([], Array(String(repeating: line, count: 2000).utf8)[...])
         let path = [UInt8](repeating: 0x61, count: 16_000)
         let error = #expect(throws: FetchError.self) {
-            try LongWork.within(0.001) { () throws(FetchError) in
+            try LongWork.within(0.001, reading: "it") { () throws(FetchError) in
                 _ = try attributes.values(for: path)
             }
         }
@@ -138,7 +138,7 @@ struct GitArchiveTests {
     @Test func aPatchEndsAtTheDeadline() throws {
         let texts = ["a", "b"].map { word in (0..<100_000).map { "\(word)\($0 % 7)" } }
         let error = #expect(throws: FetchError.self) {
-            try LongWork.within(0.001) { () throws(FetchError) in
+            try LongWork.within(0.001, reading: "it") { () throws(FetchError) in
                 do {
                     _ = try Self.heads(texts[0], texts[1])
                 } catch let error as FetchError {

@@ -16,7 +16,9 @@ internal import Testing
         #expect(outcome { () throws(FetchError) in try LongWork.check() } == nil)
         #expect(
             outcome { () throws(FetchError) in
-                try LongWork.within(0) { () throws(FetchError) in try LongWork.check() }
+                try LongWork.within(0, reading: "it") {
+                    () throws(FetchError) in try LongWork.check()
+                }
             } == nil)
     }
 
@@ -24,7 +26,7 @@ internal import Testing
         let past = Instant(nanoseconds: 1)
         #expect(outcome { () throws(FetchError) in try LongWork.check(past) } == .timeout)
         let found = outcome { () throws(FetchError) in
-            try LongWork.within(1e-9) { () throws(FetchError) in
+            try LongWork.within(1e-9, reading: "it") { () throws(FetchError) in
                 while true { try LongWork.check() }
             }
         }

@@ -139,7 +139,8 @@ package struct Command: Sendable, Adjustable {
         guard let action = action(word) else {
             throw usageError(
                 "unknown action \"\(name) \(word)\"",
-                hint: Nearest.question(word, among: actions.map(\.word))
+                hint: ForeignWords.action(word, of: self)
+                    ?? Nearest.question(word, among: actions.map(\.word))
                     ?? "'smallweb \(name) --help' lists the actions")
         }
         return (action, Array(operands.dropFirst()))
@@ -195,7 +196,7 @@ package struct Command: Sendable, Adjustable {
             let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
                 "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
-                hint: ForeignOptions.pointer(typed.dropFirst()) ?? Nearest.question(
+                hint: ForeignWords.option(typed.dropFirst()) ?? Nearest.question(
                     name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
@@ -330,6 +331,10 @@ package enum Tool {
             settings.invocation.words = arguments
             return try dispatch(settings)
         } catch {
+            // Words that cannot be parsed may still ask for quiet.
+            if ["-q", "--quiet", "-s", "--silent"].contains(where: arguments.contains) {
+                settings.messages.isQuiet = true
+            }
             Messages(settings.messages).error(nil, error)
             return error.outcome.exitStatus
         }
@@ -343,11 +348,12 @@ package enum Tool {
         }
         guard let first = words.operands.first else {
             if wantsHelp { return try Command.help.run(settings, []) }
+            if !settings.run.lists.isEmpty { return try dispatch(.get, [], settings) }
             throw usageError("no command and no URL", hint: "try 'smallweb --help'")
         }
         var (command, operands) = (Command.get, words.operands)
-        // No command name contains "://".
-        if !first.contains(text: "://") {
+        // No command name contains "://", or is a list.
+        if !first.contains(text: "://") && !OperandSource.isList(first) {
             let named = Command.named(first)
             // Schemes without "//", as in man:ls(1).
             if named == nil, let scheme = URI.scheme(of: first),
@@ -360,7 +366,7 @@ package enum Tool {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
                 throw usageError(
                     "unknown command \"\(first)\"",
-                    hint: Nearest.question(first, among: names)
+                    hint: ForeignWords.command(first) ?? Nearest.question(first, among: names)
                         ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
             }
             command = named

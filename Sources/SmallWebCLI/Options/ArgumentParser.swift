@@ -80,13 +80,16 @@ struct ArgumentParser {
             case .flag = option.action, value == nil
         {
             try settings.apply(Setting(option: option, value: "false", origin: .commandLine))
+        } else if name == "oneline", value == nil, let option = option("max-count") {
+            // The default of log.
+            settings.invocation.given.append(option.long)
         } else if programs == nil {
             lacksNames = true
         } else {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
                 "unknown option --\(name)",
-                hint: ForeignOptions.pointer(name)
+                hint: ForeignWords.option(name)
                     ?? Nearest.question(String(name), among: names, sign: "--")
                     ?? helpHint)
         }
@@ -99,6 +102,12 @@ struct ArgumentParser {
 
     /// Parses `-fsSL`, `-o FILE` or `-oFILE`.
     private mutating func parseShort(_ text: Substring) throws(FetchError) {
+        // `log -5`, as in git.
+        if text.allSatisfy(\.isNumber), settings.invocation.operands.first == "log",
+            let option = option("max-count")
+        {
+            return try apply(option, "-\(text)", attached: String(text))
+        }
         var rest = text
         while let letter = rest.popFirst() {
             guard let option = Option.all.first(where: { $0.short == letter }) else {
@@ -106,7 +115,7 @@ struct ArgumentParser {
                     letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
                     hint: letter == "-"
                         ? "without -o and -O a body goes to standard output"
-                        : ForeignOptions.pointer(text) ?? ForeignOptions.pointer(String(letter))
+                        : ForeignWords.option(text) ?? ForeignWords.option(String(letter))
                             ?? helpHint)
             }
             if case .flag = option.action {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWeb
 internal import SmallWebPlugins
 internal import SmallWebRecords
@@ -100,7 +101,7 @@ final class RunContext: @unchecked Sendable {
                 ?? tally.exitStatus(engine.isStopping ? .first : settings.run.status)
         var failure = engine.failure
         if settings.records.areWanted
-            && (settings.records.options.wantsSummary || tally.requests + tally.skipped > 1)
+            && settings.records.wantsSummary ?? (tally.requests + tally.skipped > 1)
         {
             do throws(FetchError) {
                 try StandardStream.output.write(
@@ -133,12 +134,21 @@ final class RunContext: @unchecked Sendable {
                 problem = error
             }
         }
-        if asked.subject.line != nil { problem = problem?.inPart }
+        if asked.subject.line != nil {
+            problem = problem?.inPart
+        } else if problem?.outcome == .badURL, let name = asked.url, isRegularFile(name) {
+            problem?.hint = "a list of URLs is @\(name)"
+        }
         let job = Job(
             n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
             output(fitted))
         job.isUnreadList = asked.isUnreadList
         return job
+    }
+
+    private func isRegularFile(_ name: String) -> Bool {
+        var facts = stat()
+        return stat(name, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
     }
 
     /// The settings for one URL, and a fetcher with them.

@@ -90,6 +90,8 @@ struct RecordSettings: Sendable {
     var areWanted = false
     var options = RecordOptions()
     var keepsInputOrder = false
+    /// `nil` for a summary of several URLs.
+    var wantsSummary: Bool?
 }
 
 /// Settings for choosing the URLs of a run and running their requests.

@@ -38,14 +38,14 @@ struct OutputSettings: Sendable {
         /// Laid out on a terminal, otherwise unchanged.
         case auto
         /// Plain text, or text with the terminal's escape sequences.
-        case plain, ansi
+        case plain, text, ansi
         /// A markup fragment for other programs.
         case html, markdown
 
         /// `nil` for text.
         var markup: MarkupWriter.Format? {
             switch self {
-            case .auto, .plain, .ansi: nil
+            case .auto, .plain, .text, .ansi: nil
             case .html: .html
             case .markdown: .markdown
             }

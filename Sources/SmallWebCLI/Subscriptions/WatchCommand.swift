@@ -22,8 +22,8 @@ extension Command {
             + "There is never more than one request at a time. A host that fails is left alone for "
             + "a minute, and for twice as long after each further failure, up to a day; a host "
             + "that asks to be left alone is.\n\n"
-            + "A line of crontab(5), which mails what has changed:\n\n"
-            + "    */15 * * * * smallweb watch -q gemini://example.org/ > news "
+            + "A line of crontab(5), which mails what has changed; cron's PATH is short:\n\n"
+            + "    */15 * * * * /usr/local/bin/smallweb watch -q gemini://example.org/ > news "
             + "&& mail -s news me < news\n\n"
             + "For systemd, a service and the timer that starts it, after which "
             + "'systemctl --user enable --now smallweb-watch.timer' is all:\n\n"
@@ -97,7 +97,7 @@ extension SubscriptionCommand {
             failure = failure ?? error
         }
         let status = status(run, engine)
-        if settings.records.areWanted && settings.records.options.wantsSummary {
+        if settings.records.areWanted && settings.records.wantsSummary ?? false {
             try StandardStream.output.write(
                 JSONWriter.line { $0.members(of: engine.tally, exit: status) }[...], isWhole: true)
         }

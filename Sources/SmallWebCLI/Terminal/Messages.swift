@@ -55,19 +55,18 @@ final class Messages: Sendable {
     /// Limit of a transient line: a character in the last column can begin another line.
     var transientColumnsMax: Int { max(1, Environment.columns(2) - 1) }
 
-    /// Prints `smallweb: URL: message`, detail lines, and the hint if there is a terminal or a
-    /// script's log needs the command in it.
+    /// Prints `smallweb: URL: message`, detail lines and the hint. A mistake on the command line is
+    /// printed even when errors are not.
     func error(
         _ url: String?, _ outcome: Outcome, _ message: String, details: [String] = [],
         hint: String?
     ) {
-        guard settings.showsErrors else { return }
+        guard settings.showsErrors || outcome == .usage else { return }
         let isBad = [.usage, .badURL, .unsupportedScheme].contains(outcome)
         let place = url.map { (isBad ? URI.shown($0).inPart : URI.shown($0)) + ": " } ?? ""
         line("smallweb: " + place + message, color: "31")
         for detail in details { line(detail) }
-        let isNeeded = [.untrusted, .trustChanged, .needsIdentity].contains(outcome)
-        if let hint, isTerminal || isNeeded { line("hint: " + hint) }
+        if let hint { self.hint(hint) }
     }
 
     func error(_ url: String?, _ error: FetchError) {
@@ -80,7 +79,7 @@ final class Messages: Sendable {
     }
 
     func hint(_ text: String) {
-        if isTerminal && settings.showsNotes { line("hint: " + text) }
+        if settings.showsNotes { line("hint: " + text) }
     }
 
     /// Prints a note on a terminal or in the trace; scripts get warnings only.

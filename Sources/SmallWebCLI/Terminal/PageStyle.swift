@@ -11,7 +11,7 @@ struct PageStyle {
         usesColor =
             switch settings.rendering {
             case .auto: Environment.usesColor(color, on: 1)
-            case .plain, .html, .markdown: false
+            case .plain, .text, .html, .markdown: false
             case .ansi: color != .never
             }
         let links = settings.hyperlinks

@@ -27,12 +27,21 @@ package enum LongWork {
     }
 
     /// Runs `body` with a deadline `seconds` from now; 0 for none.
+    ///
+    /// - Parameter name: The file that is read, for the message of a timeout.
     package static func within<Value>(
-        _ seconds: Double, _ body: () throws(FetchError) -> Value
+        _ seconds: Double, reading name: String, _ body: () throws(FetchError) -> Value
     ) throws(FetchError) -> Value {
-        try $deadline.withValue(.after(seconds: seconds)) {
+        let result = $deadline.withValue(.after(seconds: seconds)) {
             Result { () throws(FetchError) in try body() }
-        }.get()
+        }
+        do throws(FetchError) {
+            return try result.get()
+        } catch where error.outcome == .timeout {
+            throw FetchError(
+                .timeout, .input, "reading \(name) took longer than \(seconds.shortest) s",
+                remedy: .raise(.totalTime))
+        }
     }
 
     /// Runs `body`, which looks at `deadline` by ``check()``.

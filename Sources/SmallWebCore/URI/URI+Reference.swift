@@ -177,6 +177,13 @@ extension URI.Authority {
             hostEnd = bracket + 1
         } else {
             hostEnd = rest.firstIndex(of: ASCII.colon) ?? rest.endIndex
+            // A host and its port have one colon.
+            if hostEnd != rest.lastIndex(of: ASCII.colon) ?? rest.endIndex,
+                let address = shortestIPv6(String(decoding: rest, as: UTF8.self))
+            {
+                throw .badURL(
+                    "an IPv6 address without brackets", hint: "write it as [\(address)]")
+            }
             host = try Self.name(rest[..<hostEnd])
         }
         let portText = rest[hostEnd...]

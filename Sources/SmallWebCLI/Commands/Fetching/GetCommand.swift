@@ -151,8 +151,8 @@ struct GetCommand: Sendable {
             let context = RunContext(
                 settings, fetcher, headers: headers,
                 ledger: try settings.run.ledger.map { path throws(FetchError) in
-                    try LongWork.within(settings.fetch.totalSeconds) { () throws(FetchError) in
-                        try Ledger(path)
+                    try LongWork.within(settings.fetch.totalSeconds, reading: path) {
+                        () throws(FetchError) in try Ledger(path)
                     }
                 },
                 isBulk: operands.count > 1 || Self.hasList(operands))

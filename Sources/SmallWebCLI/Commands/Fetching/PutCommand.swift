@@ -9,9 +9,9 @@ private let useless: Set<String> = Set(
 
 extension Command {
     static let put = Command(
-        "put URL FILE|-", "upload a file to titan:// or spartan://",
-        manual: "Uploads FILE, or standard input for -, to a titan or spartan URL and prints the "
-            + "reply. For Titan the type comes from the file's name, or where that says nothing "
+        "put URL [FILE|-]", "upload a file to titan:// or spartan://",
+        manual: "Uploads FILE, or standard input for - and for a pipe or file without a FILE, to "
+            + "a titan or spartan URL and prints the reply. For Titan the type comes from the file's name, or where that says nothing "
             + "from the URL's, unless --mime gives it; Spartan sends the size alone. The body is "
             + "never sent again after a redirect, nor by --retry once it may have arrived, unless "
             + "--retry-data is given. 'smallweb explain --data @FILE URL' shows what would be "
@@ -31,7 +31,7 @@ extension Command {
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")
         }
-        let file = operands.dropFirst().first
+        let file = operands.dropFirst().first ?? PutCommand.pipe(settings)
         var settings = settings
         do throws(FetchError) {
             try PutCommand.prepare(&settings, for: url, file)
@@ -54,6 +54,13 @@ extension Command {
 }
 
 enum PutCommand {
+    /// `-` if standard input is a pipe or a file and no file is named.
+    static func pipe(_ settings: Settings) -> String? {
+        var facts = stat()
+        guard !settings.fetch.deletes, fstat(0, &facts) == 0 else { return nil }
+        return [S_IFIFO, S_IFREG].contains(facts.st_mode & S_IFMT) ? "-" : nil
+    }
+
     /// Reads the data to upload to `url`, and the secrets for it.
     static func prepare(
         _ settings: inout Settings, for url: String, _ file: String?

@@ -47,9 +47,19 @@ private struct VerbCommand {
 
     func run(_ operands: [String]) throws(FetchError) -> Int32 {
         let last = min(settings.invocation.lastOperands, operands.count)
-        let words = operands.dropLast(last)
-        guard let url = words.first else {
+        var words = operands.dropLast(last)
+        var paths = Array(operands.suffix(last))
+        guard var url = words.first else {
             throw usageError("no URL", hint: "usage: smallweb \(verb.synopsis)")
+        }
+        // A path in the repository, as `get` has it.
+        if verb.operandKey != nil, let start = url.firstRange(of: "://")?.upperBound,
+            let slashes = url[start...].firstRange(of: "//")
+        {
+            let path = url[slashes.upperBound...]
+            if !path.isEmpty && !path.contains("?") { paths.append(String(path)) }
+            if !path.contains("?") { url = String(url[..<slashes.lowerBound]) }
+            words[words.startIndex] = url
         }
         let takesLast = verb.operandKey != nil || last == 0
         guard words.count <= 2, takesLast, words.count == 1 || verb.takesOperand else {
@@ -70,7 +80,7 @@ private struct VerbCommand {
             settings.fetch.options[option] = nil
         }
         if let key = verb.operandKey {
-            for word in operands.suffix(last) {
+            for word in paths {
                 asked = asked.adding(queryField: key, word.systemBytes)
             }
         }

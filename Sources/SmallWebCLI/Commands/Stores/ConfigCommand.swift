@@ -26,6 +26,8 @@ extension Command {
                 "unknown option \"\(name)\"",
                 hint: URI.scheme(of: name) != nil
                     ? "'smallweb explain \(name)' says which settings hold for it"
+                    : ["path", "file", "edit", "show", "list", "get", "set"].contains(name)
+                        ? "'smallweb config --show-origin' lists the settings, with their files"
                     : Nearest.question(name, among: Option.all.map(\.long))
                         ?? "'smallweb config --show-origin' lists the settings, with their files")
         }

@@ -14,10 +14,11 @@ extension Command {
             + "file 8, with the offset of the fault.",
         examples: [
             "smallweb warc list night.warc.gz": "What is in an archive",
+            "smallweb warc cat night.warc.gz gemini://example.org/": "A page of it",
             "smallweb get --warc bug.warc.gz gemini://example.org/": "Record what goes wrong",
             "smallweb warc wire bug.warc.gz Fixtures/": "Make a test of it",
         ],
-        actions: [list, check, wire, from])
+        actions: [list, cat, check, wire, from])
 
     private static let list = Command.action(
         "list FILE…", "the records of an archive",
@@ -29,6 +30,22 @@ extension Command {
         try EventLoop().runToEnd { () async throws(FetchError) in
             for name in names { try await WarcCommand(settings).list(name) }
         }
+    }
+
+    private static let cat = Command(
+        "cat FILE URL…", "print pages of an archive",
+        manual: "The same as 'smallweb get --replay FILE URL', which takes all options of get: "
+            + "the body of the latest recording of each URL, without asking its server. A URL "
+            + "that is not in FILE is exit status 103.",
+        examples: [
+            "smallweb warc cat night.warc.gz gemini://example.org/ > page.gmi": "Take a page out"
+        ],
+        operands: [.file, .url],
+        takes: { $0.isForAll || ["json", "output", "raw", "render"].contains($0.long) }
+    ) { settings, words throws(FetchError) in
+        var settings = settings
+        settings.archive.replayed = [words[0]]
+        return try GetCommand(settings, Array(words.dropFirst())).run()
     }
 
     private static let check = Command.action(

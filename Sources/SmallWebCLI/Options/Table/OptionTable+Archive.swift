@@ -75,8 +75,9 @@ extension Settings {
     mutating func openArchives() throws(FetchError) {
         var opened = self
         do throws(FetchError) {
-            try LongWork.within(fetch.totalSeconds) { () throws(FetchError) in
-                try opened.readArchives()
+            let names = ([archive.file].compactMap { $0 } + archive.replayed)
+            try LongWork.within(fetch.totalSeconds, reading: names.joined(separator: ", ")) {
+                () throws(FetchError) in try opened.readArchives()
             }
         } catch  where error.outcome == .interrupted {
             return

@@ -55,9 +55,10 @@ extension Option {
             .flag { settings, isOn in settings.records.keepsInputOrder = isOn }),
         Option(
             "summary", .json, "a summary record even for one URL",
-            manual: "Ends with a summary record. Without it there is one for several URLs.",
+            manual: "Ends with a summary record. Without it there is one for several URLs, and "
+                + "with --no-summary none.",
             example: "smallweb get --json --summary gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.records.options.wantsSummary = isOn }),
+            .flag { settings, isOn in settings.records.wantsSummary = isOn }),
     ]
 
     static let bulk: [Option] = [

@@ -24,9 +24,9 @@ extension Option {
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
                 + "without colours; ansi with them. html and markdown make a fragment for other "
                 + "programs: links are absolute, and nothing that the server wrote becomes markup "
-                + "or can be run. --raw turns it off.",
+                + "or can be run. text is another word for plain. --raw turns it off.",
             example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
-            .value("FORM", OptionValue.choice) { $0.output.rendering = $1 }),
+            .choice("FORM") { $0.output.rendering = $1 == .text ? .plain : $1 }),
         Option(
             "hyperlink", .output, "links to click on: auto, always or never",
             manual: "Whether the links of a page that is laid out can be clicked on, in terminals "

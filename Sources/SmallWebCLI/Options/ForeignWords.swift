@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: MIT
+
+/// Words of curl, wget, git and other clients that have another name here, or none: hints for
+/// replacing them.
+enum ForeignWords {
+    /// - Parameter name: The name as typed, without dashes. A letter may be an option of another
+    ///   smallweb command.
+    static func option(_ name: some StringProtocol) -> String? { pointer(name, in: pointers) }
+
+    static func command(_ name: String) -> String? { pointer(name, in: commands) }
+
+    /// The action of a command that another client calls `name`.
+    static func action(_ name: String, of command: Command) -> String? {
+        for (names, action) in actions
+        where names.split(separator: " ").contains(where: { $0 == name }) {
+            guard let action = command.action(action) else { continue }
+            return "did you mean 'smallweb \(action.name)'?"
+        }
+        return nil
+    }
+
+    private static func pointer(
+        _ name: some StringProtocol, in pointers: [(names: String, pointer: String)]
+    ) -> String? {
+        pointers.first { $0.names.split(separator: " ").contains { $0 == name } }?.pointer
+    }
+
+    static let commands: [(names: String, pointer: String)] = [
+        ("fetch download cat curl wget", "'smallweb get URL' prints a page, -O saves it"),
+        ("view show browse read visit", "'smallweb open URL' shows a page"),
+        ("upload send", "'smallweb put URL FILE' uploads"),
+        ("version", "'smallweb --version' says it"),
+        ("extract", "'smallweb warc cat FILE URL' prints a page of an archive"),
+        ("replay", "'smallweb get --replay FILE URL' fetches from an archive"),
+        ("record archive", "'smallweb get --warc FILE URL' records into an archive"),
+        (
+            "subscribe follow",
+            "'smallweb watch URL' says if a page has changed, 'smallweb feed URL' makes it a feed"
+        ),
+        ("ls-remote tags branches", "'smallweb refs URL' lists branches and tags"),
+        ("clone", "'smallweb get --tar URL' gets the files of a repository, git its history"),
+        ("search query", "'smallweb get --data WORDS URL' sends search words"),
+        ("accept", "'smallweb trust replace HOST' accepts a server's new key"),
+        (
+            "rm forget delete remove",
+            "'smallweb trust remove HOST' forgets a server's key; bookmarks, identity and plugin "
+                + "have 'remove' as well"
+        ),
+        (
+            "mirror crawl spider",
+            "'smallweb links URL | cut -f1 | smallweb get --tree -' fetches what a page links to"
+        ),
+    ]
+
+    /// Actions of a command, after other names for them; the first that the command has.
+    static let actions: [(names: String, action: String)] = [
+        ("rm forget delete del unpin uninstall clear", "remove"), ("rm forget delete", "clear"),
+        ("accept update renew trust", "replace"), ("ls show", "list"), ("cat info view", "show"),
+        ("create make generate init", "new"), ("install bind", "add"), ("bind", "use"),
+        ("unbind", "unuse"), ("extract show get", "cat"), ("verify validate test", "check"),
+    ]
+
+    static let pointers: [(names: String, pointer: String)] = [
+        ("timeout", "--max-time TIME is for the whole fetch, --read-timeout TIME for a silence"),
+        (
+            "T",
+            "'smallweb put URL FILE' uploads, over HTTP -X PUT -d @FILE (curl); --max-time TIME "
+                + "limits the time (wget)"
+        ),
+        ("upload-file", "'smallweb put URL FILE' uploads, over HTTP -X PUT -d @FILE"),
+        ("compressed", "compressed bodies are asked for and unpacked without an option"),
+        (
+            "page-requisites r recursive mirror",
+            "'smallweb links URL | cut -f1 | smallweb get "
+                + "--tree -' fetches what a page links to"
+        ),
+        ("p", "-x http://HOST:PORT goes through a proxy by a tunnel (curl)"),
+        ("range", "-C OFFSET asks for the rest of a body"),
+        ("t tries retries", "--retry N tries again"),
+        ("width columns", "COLUMNS=60 in the environment sets the width of a rendered page"),
+        ("branches", "--heads lists the branches"),
+        ("socks5 socks5-hostname", "-x socks5h://HOST:PORT goes through a SOCKS proxy"),
+        ("wait", "--per-host-delay TIME waits between requests"),
+        ("spider", "'smallweb head URL' asks for no body"),
+        ("output-document", "-o FILE writes the body to FILE"),
+        ("J remote-header-name content-disposition", "-O takes the name from the URL alone"),
+        ("url", "a URL is an operand"),
+        ("b cookie", "--header 'Cookie: NAME=VALUE' sends a cookie"),
+        ("u user", "write USER:PASSWORD@ before the host, or use --header 'Authorization: ...'"),
+        ("G get F form", "write a query into the URL, or send a body with --data"),
+        (
+            "data-raw data-binary post-data post-file body-data body-file",
+            "--data TEXT or --data @FILE sends the bytes as they are"
+        ),
+        ("data-urlencode", "write the query into the URL"),
+        ("pinnedpubkey", "--pin sha256:HEX"),
+        ("no-check-certificate", "-k accepts any certificate"),
+        ("cacert ca-certificate", "SSL_CERT_FILE names the certificate authorities"),
+        ("nc", "--no-clobber keeps a file that is there, --skip-existing fetches nothing then"),
+        ("no-verbose nv", "-q leaves out notes and progress"),
+        ("g globoff", "URLs have no patterns, so there is nothing to turn off"),
+        ("N", "nothing is held back (curl); --skip-existing keeps what is there (wget)"),
+        ("no-buffer", "nothing is held back in a buffer"),
+        ("ref branch tag", "a version is part of the URL: ?ref=v1.0"),
+        ("pretty", "'| jq .' lays out --json; of log, --format full shows whole commits"),
+        ("token", "--token-file FILE reads it, --ask-token asks: others see the command line"),
+    ]
+}

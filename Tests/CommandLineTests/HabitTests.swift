@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+@testable import SmallWebCLI
+
+/// Words that users of other clients type: they work, or the answer says what does.
+@Suite struct HabitTests {
+    private let smallweb = Smallweb()
+
+    @Test func listsNeedNoCommand() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let url = "gopher://127.0.0.1:\(server.port)/0/about.txt"
+        let list = "\u{FEFF}\(url)\r\n\n# none\n  \(url)\n"
+        try list.write(toFile: smallweb.home.file("urls.txt"), atomically: true, encoding: .utf8)
+        let once = try smallweb.run(["get", " \(url) "]).text
+        #expect(!once.isEmpty)
+        for words in [["@urls.txt"], ["--input-file", "urls.txt"], ["get", "@urls.txt"]] {
+            let result = try smallweb.run(words)
+            #expect(result.status == 0 && result.text == once + once, "\(words): \(result.errors)")
+        }
+        let piped = try smallweb.run(["-j", "4", "-"], stdin: list)
+        #expect(piped.status == 0 && piped.text == once + once, "\(piped.errors)")
+        let unmarked = try smallweb.run(["get", "urls.txt"])
+        #expect(unmarked.status == 3)
+        #expect(unmarked.errors.contains("hint: a list of URLs is @urls.txt"), "\(unmarked.errors)")
+    }
+
+    /// Scripts, mails of cron and logs are where newcomers read.
+    @Test(arguments: [
+        (["get", "x"], 3), (["nonsense"], 2), (["get", "gophr://h.test/"], 1),
+        (["get", "--retries", "3", "gopher://h.test/"], 2),
+        (["get", "gopher://127.0.0.1:1/"], 7), (["get", "--proto", "gemini", "gopher://h/"], 1),
+    ])
+    func hintsAreForPipesToo(_ words: [String], _ status: Int) throws {
+        let result = try smallweb.run(words)
+        #expect(Int(result.status) == status, "\(result.errors)")
+        #expect(result.errors.contains("\nhint: "), "\(result.errors)")
+        let quiet = try smallweb.run(["-q"] + words)
+        #expect(quiet.errors == result.errors.prefix { $0 != "\n" } + "\n", "\(quiet.errors)")
+        let silent = try smallweb.run(["-s"] + words)
+        #expect(silent.errors == (status == 2 ? quiet.errors : ""))
+    }
+
+    /// What a hint names is there: its command lines are typed, with --help in their place.
+    @Test func eachHintIsOfUse() throws {
+        for (names, pointer) in ForeignWords.commands {
+            for name in names.split(separator: " ").map(String.init) {
+                #expect(Command.named(name) == nil, "\(name)")
+                let result = try smallweb.run([name, "gopher://127.0.0.1:1/"])
+                #expect(result.errors.contains("hint: \(pointer)\n"), "\(result.errors)")
+            }
+        }
+        let pointers = (ForeignWords.commands + ForeignWords.pointers).map(\.pointer)
+        for line in pointers.flatMap({ $0.matches(of: /'smallweb ([^']+)'/).map { $0.1 } }) {
+            for part in line.split(separator: "| smallweb ") {
+                let words = part.split(separator: "|")[0].split(separator: " ").map(String.init)
+                guard words != ["--version"] else { continue }
+                let result = try smallweb.run(words + ["--help"])
+                #expect(result.status == 0, "\(line): \(result.errors)")
+            }
+        }
+    }
+
+    @Test func actionsHaveOtherNames() throws {
+        for command in Command.all where !command.actions.isEmpty {
+            for (names, action) in ForeignWords.actions where command.action(action) != nil {
+                for name in names.split(separator: " ").map(String.init)
+                where command.action(name) == nil {
+                    let meant = try #require(ForeignWords.action(name, of: command))
+                    let result = try smallweb.run([command.name, name, "x"])
+                    #expect(result.errors.contains("hint: \(meant)\n"), "\(result.errors)")
+                    let words = meant.dropFirst("did you mean 'smallweb ".count).dropLast(2)
+                        .split(separator: " ").map(String.init)
+                    #expect(try smallweb.run(words + ["--help"]).status == 0, "\(words)")
+                }
+            }
+        }
+    }
+
+    @Test func gitsWordsOfLogWork() throws {
+        let git = try LoopbackServer(handler: DemoSites.git)
+        let url = "git://127.0.0.1:\(git.port)/demo.git"
+        let all = try smallweb.run(["log", url])
+        #expect(all.status == 0 && !all.text.isEmpty, "\(all.errors)")
+        let one = try smallweb.run(["log", "-1", url])
+        #expect(one.status == 0 && one.text.split(separator: "\n").count == 1, "\(one.errors)")
+        #expect(try smallweb.run(["log", "--oneline", url]).text == all.text)
+        let path = try smallweb.run(["log", "\(url)//docs/a.txt"])
+        #expect(path.status == 0, "\(path.errors)")
+        #expect(path.text == (try smallweb.run(["log", url, "--", "docs/a.txt"]).text))
+    }
+
+    @Test func aPipeIsUploaded() throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            guard let line = peer.readLine() else { return }
+            let request = String(decoding: line, as: UTF8.self)
+            peer.write(request.contains("size=5") ? "20 text/plain\r\nfive\n" : "40 no\r\n")
+        }
+        let url = "titan://127.0.0.1:\(server.port)/page"
+        let result = try smallweb.run(["put", url], stdin: "hello")
+        #expect(result.text == "five\n", "\(result.errors)")
+        let none = try smallweb.run(["put", url])
+        #expect(none.status == 2 && none.errors.contains("no file to upload"), "\(none.errors)")
+    }
+
+    @Test func aSummaryCanBeLeftOut() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let url = "gopher://127.0.0.1:\(server.port)/0/about.txt"
+        let summary = #""type":"summary""#
+        for (words, wants) in [([], true), (["--no-summary"], false), (["--summary"], true)] {
+            let result = try smallweb.run(["get", "--json"] + words + [url, url])
+            #expect(result.text.contains(summary) == wants, "\(result.text)")
+        }
+    }
+
+    /// A refusal has its message where an error has it.
+    @Test func refusalsHaveAMessage() throws {
+        let capsule = try Capsule()
+        let result = try smallweb.run(["get", "--json", "\(capsule.place)/nothing"])
+        let record = try JSONSerialization.jsonObject(with: Data(result.output))
+        let error = (record as? [String: Any])?["error"] as? [String: Any]
+        #expect(error?["code"] as? String == "not-found" || error?["code"] != nil, "\(result.text)")
+        #expect((error?["message"] as? String)?.contains("51") ?? false, "\(result.text)")
+        let page = try smallweb.run(["get", "--json", "\(capsule.place)/about"])
+        #expect(!page.text.contains(#""error""#), "\(page.text)")
+    }
+
+    @Test func bodiesComeOutOfArchives() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let url = "gopher://127.0.0.1:\(server.port)/0/about.txt"
+        let page = try smallweb.run(["get", "--warc", "a.warc", url])
+        let cat = try smallweb.run(["warc", "cat", "a.warc", url])
+        #expect(cat.status == 0 && cat.output == page.output, "\(cat.errors)")
+        #expect(try smallweb.run(["warc", "cat", "a.warc", url + "x"]).status == 103)
+        #expect(try smallweb.run(["warc", "cat", "none.warc", url]).status == 26)
+        #expect(try smallweb.run(["warc", "cat", "a.warc"]).status == 2)
+    }
+
+    @Test func placesAreWrittenInFull() throws {
+        for (url, hint) in [
+            ("git@h.test:a/b.git", "git+https://h.test/a/b.git"), ("gemini://::1/", "[::1]"),
+            ("gemini://2001:db8::1/", "[2001:db8::1]"),
+            ("h.test/a", "gemini://h.test/a"), ("readme", "a URL begins with its scheme"),
+        ] {
+            let result = try smallweb.run(["get", url])
+            #expect(result.errors.contains(hint), "\(result.errors)")
+        }
+    }
+}
