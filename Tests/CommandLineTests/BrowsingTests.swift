@@ -105,7 +105,8 @@ struct BrowsingTests {
         let capsule = try Capsule(
             page: Array("20 text/plain\r\n".utf8) + [UInt8](repeating: 97, count: 5000))
         for (option, words) in [("4k", "4 KiB"), ("100", "100 bytes"), ("1023", "1023 bytes")] {
-            let result = try smallweb.run(["get", "--max-filesize", option, capsule.place + "/"])
+            let result = try smallweb.run(
+                ["get", "-q", "--max-filesize", option, capsule.place + "/"])
             #expect(result.status == 63)
             #expect(
                 result.errors.hasSuffix("the body is larger than \(words)\n"), "\(result.errors)")

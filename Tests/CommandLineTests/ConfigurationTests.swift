@@ -111,7 +111,7 @@ import Testing
     ])
     func aMistakeIsAnErrorWithItsLine(_ text: String, _ message: String) throws {
         let smallweb = try smallweb(text)
-        let result = try smallweb.run(["get", "gopher://127.0.0.1:1/"])
+        let result = try smallweb.run(["get", "-q", "gopher://127.0.0.1:1/"])
         #expect(result.status == 2)
         #expect(result.errors == "smallweb: \(smallweb.home.file("config")):\(message)\n")
         #expect(try smallweb.run(["help"]).status == 0)

@@ -16,10 +16,11 @@ struct PutTests {
             ["put", url] + (stdin == nil ? [] : ["-"]) + arguments, stdin: stdin)
     }
 
-    /// In a loop that reads a list, standard input is the list.
+    /// Only a pipe or a file is read without a word.
     @Test func withoutAFileNothingIsRead() throws {
         let url = "titan://127.0.0.1:1/a"
-        let missing = try smallweb.run(["put", url], stdin: "the rest of a list\n")
+        #expect(try smallweb.run(["put", url], stdin: "a page\n").status == 7)
+        let missing = try smallweb.run(["put", url])
         #expect(missing.status == 2 && missing.errors.contains("no file to upload"))
         let both = try smallweb.run(["put", "--delete", url, "/etc/hosts"])
         #expect(both.status == 2 && both.errors.contains("--delete sends nothing"))
@@ -52,7 +53,7 @@ struct PutTests {
             ("titan://127.0.0.1/a", "nosuch", 26, "read"), ("titan://127.0.0.1/a", "-", 2, "usage"),
             ("gemini://127.0.0.1/a", "-", 2, "usage"), ("127.0.0.1/a", "-", 2, "usage"),
         ] as [(String, String, Int32, String)] {
-            let result = try smallweb.run(["put", "--json", url, file], stdin: "")
+            let result = try smallweb.run(["put", "-q", "--json", url, file], stdin: "")
             #expect(result.status == status, "\(url): \(result.errors)")
             let records = try Records(result.output)
             #expect(records.all.count == 1 && records.exits == [Int(status)])

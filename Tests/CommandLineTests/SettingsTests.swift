@@ -89,7 +89,7 @@ struct SettingsTests {
         for url in urls {
             let scheme = url.prefix { $0 != ":" }
             for policy in ["ca", "both", "locked"] {
-                let result = try smallweb.run(["get", "--trust", policy, url])
+                let result = try smallweb.run(["get", "-q", "--trust", policy, url])
                 #expect(result.status == 2)
                 #expect(
                     result.errors == "smallweb: \(url): --trust cannot be used with \(scheme), "
@@ -107,7 +107,7 @@ struct SettingsTests {
     func whatCannotResumeIsNotContinued(_ words: [String]) throws {
         let hole = try Hole()
         let url = hole.place + "/0/about.txt"
-        let result = try smallweb.run(["get", "-O"] + words + [url])
+        let result = try smallweb.run(["get", "-q", "-O"] + words + [url])
         let name = words[0] == "-C" ? "continue-at" : "continue"
         #expect(result.status == 2)
         #expect(

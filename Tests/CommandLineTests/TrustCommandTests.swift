@@ -58,7 +58,7 @@ struct TrustCommandTests {
 
     @Test(arguments: ["add", "replace"])
     func keysOfSchemesWithAuthoritiesAreNotStored(_ action: String) throws {
-        let result = try smallweb.run(["trust", action, "https://a.test/", "--pin", hash])
+        let result = try smallweb.run(["trust", action, "-q", "https://a.test/", "--pin", hash])
         #expect(result.status == 2)
         #expect(
             result.errors
@@ -70,7 +70,7 @@ struct TrustCommandTests {
     @Test func anExportWithoutAKeyIsAFailure() throws {
         #expect(try smallweb.run(["trust", "export", "--to", "gmni"]).status == 0, "nothing to do")
         #expect(try smallweb.run(["trust", "add", "a.test", "--pin", hash]).status == 0)
-        let result = try smallweb.run(["trust", "export", "--to", "gmni"])
+        let result = try smallweb.run(["trust", "export", "-q", "--to", "gmni"])
         #expect(result.status == 23 && result.text == "")
         #expect(
             result.errors

@@ -10,6 +10,11 @@ struct Trace: EventSink {
 
     func take(_ event: Event) {
         if case .note(let note) = event { messages.note(url, note) }
+        if case .connected(let connection) = event,
+            connection.tls?.trust?.verdict == .firstUse
+        {
+            messages.pinned(connection.endpoint.description)
+        }
         guard isVerbose else { return }
         for (mark, line) in Self.lines(event, hidesInput: hidesInput) {
             messages.trace(mark, line)

@@ -91,6 +91,12 @@ final class Messages: Sendable {
         line("smallweb: \(URI.shown(url)): note: \(note.message)")
     }
 
+    /// Says on a terminal that the key of a server was seen for the first time.
+    func pinned(_ place: String) {
+        guard isTerminal && settings.showsNotes else { return }
+        line("smallweb: first visit: the key of \(place) is pinned", color: "2")
+    }
+
     /// Printed for scripts, too.
     func warning(_ text: String) {
         if settings.showsNotes { line("smallweb: warning: " + text) }
