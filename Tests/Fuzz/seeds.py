@@ -61,10 +61,10 @@ Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup
 Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Inflater.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
-Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
+Sources/SmallWebTransport/Proxies/Proxy.swift
 Sources/SmallWebTransport/Proxies/ProxyConversation.swift
 Sources/SmallWebTransport/Proxies/ProxySettings.swift
-Sources/SmallWebTransport/TLS/CertificateReader.swift
+Sources/SmallWebTransport/TLS/Certificates.swift
 """.split()
 
 # The order of `handlers` in ExchangeFuzz.swift.

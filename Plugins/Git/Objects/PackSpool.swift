@@ -184,7 +184,7 @@ final class PackSpool {
     /// Largest object that is made in memory.
     static let bytesMax = 64 << 20
 
-    /// As ``object(_:bytesMax:)``.
+    /// An object in memory.
     ///
     /// - Throws: `protocol-error` when the pack lacks it.
     func required(

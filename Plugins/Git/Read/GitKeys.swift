@@ -132,7 +132,7 @@ extension GitQuestion.Key {
                 + "git-archive makes a tar archive of it: with what .gitattributes say. "
                 + "The URL gets ?tar.",
             example: "smallweb get --tar -o docs.tar git+https://example.org/repo.git//docs"))
-    /// Of a tar archive or a file.
+    /// The version of a tar archive or a file.
     static let version = Self("ref", .version)
     static let prefix = Self(
         "prefix", .bytes, .text("TEXT"), for: .fetches,
@@ -179,7 +179,7 @@ extension GitQuestion.Key {
                 + "message, as 'git log --no-abbrev' shows it.",
             example: "smallweb log --format full -n 1 https://example.org/repo.git"))
     static let path = Self("path", .path)
-    /// Its option is that of the references.
+    /// Has the option of the references, whose own URLs have no such key.
     static let tags = Self("tags", .flag)
     static let long = Self(
         "long", .flag, .flag,

@@ -45,7 +45,7 @@ struct GitQuestion: Hashable, Sendable {
     let kind: Kind
     /// The version in `?ref=`, or the one to describe, or the object; `nil` is `HEAD`.
     private(set) var version: String?
-    /// Of a log or a difference.
+    /// The versions of a log or a difference.
     private(set) var range: VersionRange?
     /// By the names of keys, in their order in the query.
     private var values: [String: [[UInt8]]] = [:]

@@ -247,7 +247,7 @@ extension Commit {
 
     // MARK: Columns
 
-    /// As git-log(1) does, with tab stops every eight columns.
+    /// Expands tabs as git-log(1) does, with stops every eight columns.
     private static func expandingTabs(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var (expanded, rest) = ([UInt8](), line)
         while let tab = rest.firstIndex(of: ASCII.tab) {
