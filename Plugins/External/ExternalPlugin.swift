@@ -269,10 +269,8 @@ struct ProgramTalk {
 
     /// The commands since the last call.
     mutating func takeDemand() -> ProgramDemand {
-        var demand = ProgramDemand()
-        demand.isEnough = failure != nil
-        swap(&demand.commands, &commands)
-        return demand
+        defer { commands = [] }
+        return (failure != nil, commands)
     }
 
     /// - Returns: The head that the body implies, if it had none.

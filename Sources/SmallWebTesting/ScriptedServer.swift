@@ -108,7 +108,7 @@ final class ScriptedServer: Carrier {
 
     /// The reply for a URL that a program opens. A body that was cut is never whole: with a URL
     /// that is always known.
-    func fetched(_ uri: URI) -> ProgramNetwork.Fetched {
+    func fetched(_ uri: URI) -> FetchedReply {
         let head = wire.answer
         guard let outcome = head.replyClass.refusal else {
             return .init(uri, head, .success(ScriptedBody(self)))
@@ -264,7 +264,7 @@ final class ScriptedCarrier: Carrier {
 }
 
 /// Connects a plugin, or its program, to a ``ScriptedServer``.
-final class ScriptedDialer: ProgramHost {
+final class ScriptedDialer: ProgramHost, ProgramNetwork {
     let server: ScriptedServer
     private var endpoint: Endpoint?
     private var opened: String?
@@ -295,27 +295,31 @@ final class ScriptedDialer: ProgramHost {
     }
 
     func programRunner() -> any ProgramRunner {
-        var network = ProgramNetwork { [self] program throws(FetchError) in
-            isWanted = program.isServerFirst
-            switch program.transport {
-            case .none: break
-            case .stream(let endpoint), .datagrams(let endpoint):
-                try server.checkPlace(endpoint)
-                self.endpoint = endpoint
-            }
-            return server
+        ProgramExchange(on: loop, by: deadline, network: self)
+    }
+
+    func dial(for program: ProgramRequest) throws(FetchError) -> any Carrier {
+        isWanted = program.isServerFirst
+        switch program.transport {
+        case .none: break
+        case .stream(let endpoint), .datagrams(let endpoint):
+            try server.checkPlace(endpoint)
+            self.endpoint = endpoint
         }
-        network.fetch = { [self] program, url throws(FetchError) in
-            let uri = try URI(parsing: url).removingDotSegments()
-            guard program.mayFetch(uri, uri.port ?? 0, uri.port == nil) else {
-                throw .plugin("the program opens \(url), which its manifest does not allow")
-            }
-            guard opened == nil else {
-                throw FetchError(.notRecorded, .connect, "a fixture has one reply")
-            }
-            opened = url
-            return server.fetched(uri)
+        return server
+    }
+
+    func fetch(
+        _ url: String, for program: ProgramRequest
+    ) throws(FetchError) -> FetchedReply {
+        let uri = try URI(parsing: url).removingDotSegments()
+        guard program.mayFetch(uri, uri.port ?? 0, uri.port == nil) else {
+            throw .plugin("the program opens \(url), which its manifest does not allow")
         }
-        return ProgramExchange(on: loop, by: deadline, network: network)
+        guard opened == nil else {
+            throw FetchError(.notRecorded, .connect, "a fixture has one reply")
+        }
+        opened = url
+        return server.fetched(uri)
     }
 }

@@ -38,7 +38,7 @@ func pktLine(_ input: [UInt8]) {
 
 func tree(_ input: [UInt8]) {
     for format in ObjectFormat.allCases {
-        guard let entries = try? Tree.parse(input[...], format) else { continue }
+        guard let entries = try? TreeCursor(input[...], format).entries() else { continue }
         var written: [UInt8] = []
         for entry in entries {
             let name = entry.name
@@ -47,7 +47,7 @@ func tree(_ input: [UInt8]) {
             written +=
                 Array((String(entry.mode, radix: 8) + " ").utf8) + name + [0] + entry.id.bytes
         }
-        let again = try? Tree.parse(written[...], format)
+        let again = try? TreeCursor(written[...], format).entries()
         check(again?.count == entries.count, "reads differently the second time")
         // Nothing but the leading zeros of a mode may be lost.
         check(written.count <= input.count, "more than there was")

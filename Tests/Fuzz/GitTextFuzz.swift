@@ -6,21 +6,22 @@ internal import SmallWebCore
 func gitCommit(_ input: [UInt8]) {
     let tree = Array("tree \(String(repeating: "0", count: 40))\n".utf8)
     for bytes in [input, tree + input] {
-        guard let commit = try? Commit(parsing: bytes[...], .sha1) else { continue }
-        let entry = LogEntry(commit, commit.tree)
-        let line = entry.line
+        let id = ObjectID([UInt8](repeating: 0, count: 20), .sha1)
+        let object = PackObject(id: id, type: .commit, content: bytes)
+        guard let commit = try? Commit(object) else { continue }
+        let line = commit.entryLine
         check(line.last == ASCII.lineFeed, "a line without its end")
         check(line.dropLast().allSatisfy { $0 >= 0x20 || $0 == ASCII.tab }, "a control character")
         check(line.count { $0 == ASCII.tab } == 3, "\(line.count { $0 == ASCII.tab }) tabs")
-        check(entry.full.starts(with: "commit ".utf8), "no commit")
+        check(commit.fullEntry.starts(with: "commit ".utf8), "no commit")
         if let uri = try? URI(parsing: "git://example.org/r"), let address = try? GitAddress(uri) {
-            check(entry.item(address).url?.hasPrefix("git://example.org/r?log=") ?? false, "a URL")
+            check(commit.item(address).url?.hasPrefix("git://example.org/r?log=") ?? false, "a URL")
         }
         if let ident = Ident(commit.author), let date = ident.date {
             check(date.seconds >= 0, "\(date.seconds)")
             check(date.iso8601.utf8.count >= 25, date.iso8601)
         }
-        var placeholders = Placeholders(commit, commit.tree)
+        var placeholders = Placeholders(commit)
         let text = Array("$Format:".utf8) + input + Array("$".utf8)
         _ = placeholders.expand(text)
     }
@@ -71,7 +72,7 @@ func gitPatch(_ input: [UInt8]) {
     }
     let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
     let texts = parts.map { $0.filter { $0 != 0 } }
-    let patch = FilePatch(change, .init(texts[0]), .init(texts[1]), .sha1)
+    let patch = FilePatch(change, texts[0], texts[1])
     guard let text = try? patch.text() else { return }
     let lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
     check(lines.first?.elementsEqual("diff --git a/f b/f".utf8) ?? false, "no header")
@@ -139,14 +140,12 @@ func gitModules(_ input: [UInt8]) {
 func gitQuestion(_ input: [UInt8]) {
     guard let text = String(validating: input, as: UTF8.self) else { return }
     do throws(FetchError) {
-        let (version, question) = try GitQuestion.parse(text)
-        check(version?.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } ?? true, "a bad version")
-        if case .log(let log) = question {
-            for name in [log.range.from, log.range.to] {
-                check(name?.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } ?? true, "a bad version")
-            }
-            check(log.count.map { 1...LogQuestion.countMax ~= $0 } ?? true, "a bad count")
+        let question = try GitQuestion(text)
+        for name in [question.version, question.range?.from, question.range?.to] {
+            check(name?.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F } ?? true, "a bad version")
         }
+        let count = question.number(.count)
+        check(count.map { 1...GitQuestion.countMax ~= $0 } ?? true, "a bad count")
     } catch {
         check(error.outcome == .badURL, "\(error)")
     }

@@ -68,7 +68,7 @@ func gitRefs(_ input: [UInt8]) {
             if isGreeted && server.version == 2 {
                 guard let text = packet.text else { break }
                 list = list ?? RefList(query, wantsRefs: true, server)
-                try list?.add(attributed: text)
+                list?.add(try RefLine(attributed: text, server.format))
                 continue
             }
             switch try server.take(packet) {

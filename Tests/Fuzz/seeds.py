@@ -17,12 +17,12 @@ Plugins/External/ProgramEvents.swift
 Plugins/Finger/FingerPlugin.swift Plugins/Gemini/GeminiHeader.swift
 Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Wire/Advertisement.swift
 Plugins/Git/Read/ContentReader.swift Plugins/Git/Objects/Delta.swift Plugins/Git/Wire/GitAddress.swift
-Plugins/Git/Read/GitCommand.swift Plugins/Git/Wire/GitConversation.swift Plugins/Git/Read/GitPlugin.swift
+Plugins/Git/Wire/FetchRequest.swift Plugins/Git/Wire/GitConversation.swift Plugins/Git/Read/GitPlugin.swift
 Plugins/Git/Objects/ObjectID.swift Plugins/Git/Objects/PackEntry.swift Plugins/Git/Objects/PackReader.swift
 Plugins/Git/Objects/PackIndex.swift Plugins/Git/Objects/PackSpool.swift Plugins/Git/Wire/PktLine.swift
 Plugins/Git/Refs/RefList.swift Plugins/Git/Objects/Tree.swift Plugins/Git/Tar/Attributes.swift
 Plugins/Git/Objects/Commit.swift Plugins/Git/Tar/Conversion.swift Plugins/Git/Read/FilePatch.swift
-Plugins/Git/Refs/Submodules.swift Plugins/Git/Wire/LFSBatch.swift Plugins/Git/Tar/LFSPointer.swift Plugins/Git/Read/GitQuestion.swift
+Plugins/Git/Refs/Submodules.swift Plugins/Git/Wire/LFSBatch.swift Plugins/Git/Read/GitQuestion.swift Plugins/Git/Read/GitKeys.swift
 Plugins/Git/Tar/Placeholders.swift Plugins/Git/Read/Wildmatch.swift Plugins/Gopher/GopherAddress.swift
 Plugins/Gopher/GopherOpening.swift Plugins/Gopher/GopherPlugin.swift Plugins/Gopher/GopherText.swift
 Plugins/HTTP/ContentRange.swift Plugins/Nex/NexPlugin.swift
@@ -61,10 +61,10 @@ Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup
 Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Inflater.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
-Sources/SmallWebTransport/Proxies/NoProxyList.swift Sources/SmallWebTransport/Proxies/Proxy.swift
+Sources/SmallWebTransport/Proxies/Proxy.swift
 Sources/SmallWebTransport/Proxies/ProxyConversation.swift
 Sources/SmallWebTransport/Proxies/ProxySettings.swift
-Sources/SmallWebTransport/TLS/CertificateReader.swift
+Sources/SmallWebTransport/TLS/Certificates.swift
 """.split()
 
 # The order of `handlers` in ExchangeFuzz.swift.

@@ -108,10 +108,10 @@ struct GitArchiveTests {
                 TreeEntry(mode: 0o100644, kind: .file, name: Array("f".utf8)[...], id: id))
         }
         let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
-        func content(_ lines: [String]) -> FilePatch.Content {
-            .text(lines.flatMap { Array(($0 + "\n").utf8) })
+        func content(_ lines: [String]) -> [UInt8] {
+            lines.flatMap { Array(($0 + "\n").utf8) }
         }
-        let patch = try FilePatch(change, content(old), content(new), .sha1).text()
+        let patch = try FilePatch(change, content(old), content(new)).text()
         return String(decoding: patch, as: UTF8.self).split(separator: "\n").map(String.init)
             .filter { $0.hasPrefix("@@") }
     }

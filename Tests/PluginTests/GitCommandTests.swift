@@ -21,8 +21,8 @@ internal import Testing
 
     static func request(_ server: Advertisement) throws -> String {
         String(
-            decoding: try GitCommand.fetch(
-                FetchRequest(wants: [id()], depth: 1, filter: .trees), server), as: UTF8.self)
+            decoding: try FetchRequest(wants: [id()], depth: 1, filter: .trees)
+                .encoded(for: server), as: UTF8.self)
     }
 
     @Test func version2AsksForOneObject() throws {
@@ -90,7 +90,7 @@ internal import Testing
         let request = FetchRequest(wants: [id], haves: [id], since: 1)
         func text(_ capabilities: String) throws -> String {
             let server = try Self.server(0, "side-band-64k shallow thin-pack \(capabilities)")
-            return String(decoding: try GitCommand.fetch(request, server), as: UTF8.self)
+            return String(decoding: try request.encoded(for: server), as: UTF8.self)
         }
         let git = try text("agent=git/2 deepen-since")
         #expect(!git.contains("thin-pack") && git.contains("have \(Self.hex)\n"))

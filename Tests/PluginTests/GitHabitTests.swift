@@ -22,7 +22,7 @@ struct GitHabitTests {
         let line = "\(id) HEAD\0side-band-64k shallow \(offered)\n"
         _ = try server.take(.data(Array(line.utf8)[...]))
         let want = try #require(ObjectID(hex: id))
-        let request = try GitCommand.fetch(FetchRequest(wants: [want]), server)
+        let request = try FetchRequest(wants: [want]).encoded(for: server)
         let words = String(decoding: request, as: UTF8.self).split { $0 == " " || $0 == "\n" }
         #expect(words.filter { $0.hasPrefix("multi") } == (wanted.isEmpty ? [] : [wanted[...]]))
     }

@@ -40,19 +40,19 @@ extension FakeGit {
             switch object.type {
             case .commit:
                 found.insert(id)
-                guard let commit = try? Commit(parsing: object.content[...], .sha1) else { break }
+                guard let commit = try? Commit(object) else { break }
                 if level < depth ?? .max {
                     pending += commit.parents.map { ("\($0)", level + 1, false) }
                 }
                 if !isFiltered { pending.append(("\(commit.tree)", level, false)) }
             case .tag:
                 found.insert(id)
-                let target = try? ObjectHeader.target(ofTag: object.content[...], .sha1).id
+                let target = try? object.target()
                 if let target { pending.append(("\(target)", level, false)) }
             case .tree:
                 // Follows each tree only once: nested trees would take for ever.
                 guard found.insert(id).inserted, !isFiltered else { break }
-                let entries = (try? Tree.parse(object.content[...], .sha1)) ?? []
+                let entries = (try? object.tree.entries()) ?? []
                 pending += entries.map { ("\($0.id)", level, false) }
             case .blob: if isWanted || !isFiltered { found.insert(id) }
             }

@@ -241,7 +241,7 @@ let gitDelim = Array("0001".utf8)
 /// A repository in memory and a server of version 2 that can filter: every request gets the object
 /// that it names and nothing else.
 struct FakeGit {
-    private(set) var objects: [String: (type: ObjectType, content: [UInt8])] = [:]
+    private(set) var objects: [String: PackObject] = [:]
     var greeting = Self.greeting("fetch=shallow filter")
     /// The reply to ls-refs.
     var refs = gitFlush
@@ -254,7 +254,7 @@ struct FakeGit {
     @discardableResult
     mutating func add(_ type: ObjectType, _ content: [UInt8]) -> ObjectID {
         guard let id = try? PackBuilder.id(type, content) else { preconditionFailure() }
-        objects["\(id)"] = (type, content)
+        objects["\(id)"] = PackObject(id: id, type: type, content: content)
         return id
     }
 

@@ -304,7 +304,7 @@ internal import Testing
         }
         let change = TreeChange(path: Array("f".utf8), old: sides[0], new: sides[1])
         let half = [UInt8](repeating: ASCII.lineFeed, count: FilePatch.linesMax / 2)
-        let patch = FilePatch(change, .text(half), .text(half + [ASCII.lineFeed]), .sha1)
+        let patch = FilePatch(change, half, half + [ASCII.lineFeed])
         let text = String(decoding: try patch.text(), as: UTF8.self)
         #expect(text.hasSuffix("\nBinary files a/f and b/f differ\n"))
     }

@@ -57,13 +57,15 @@ internal import Testing
         #expect(try VersionRange("HEAD").to == nil)
     }
 
-    @Test(arguments: [
-        ("2026-11-20", 1_795_132_800), ("2026-11-20T00:00:01Z", 1_795_132_801),
-        ("2026-11-20T01:30:00+01:30", 1_795_132_800), ("2026-11-19T23:00:00-01:00", 1_795_132_800),
-        ("2026-13-01", nil), ("2026-02-30", nil), ("2026-11-20T99:99:99Z", nil), ("today", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("2026-11-20", 1_795_132_800), ("2026-11-20T00:00:01Z", 1_795_132_801),
+            ("2026-11-20T01:30:00+01:30", 1_795_132_800),
+            ("2026-11-19T23:00:00-01:00", 1_795_132_800),
+            ("2026-13-01", nil), ("2026-02-30", nil), ("2026-11-20T99:99:99Z", nil), ("today", nil),
+        ] as [(String, Int?)])
     func datesAreInUTC(_ text: String, _ seconds: Int?) {
-        #expect(LogQuestion.seconds(text) == seconds)
+        #expect(GitQuestion.seconds(text) == seconds)
     }
 
     // MARK: Commits
@@ -73,8 +75,13 @@ internal import Testing
         + "committer C <c@y> 1700000001 +0100\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n"
         + " author Not <me> 1 +0000\n -----END\nencoding UTF-8\n\n\n  \nsubject\nof two\n\nbody\n"
 
+    static func parsed(_ content: some Sequence<UInt8>) throws -> Commit {
+        let id = try #require(ObjectID(hex: id))
+        return try Commit(PackObject(id: id, type: .commit, content: Array(content)))
+    }
+
     @Test func aCommitIsTakenApart() throws {
-        let commit = try Commit(parsing: Array(Self.commit.utf8)[...], .sha1)
+        let commit = try Self.parsed(Self.commit.utf8)
         #expect(commit.parents.count == 2)
         #expect(commit.signature == "openpgp")
         #expect(commit.encoding == "UTF-8")
@@ -92,10 +99,10 @@ internal import Testing
     @Test func aCutCommitIsAnErrorOrShorter() {
         let bytes = Array(Self.commit.utf8)
         for count in bytes.indices {
-            guard let commit = try? Commit(parsing: bytes[..<count], .sha1) else { continue }
+            guard let commit = try? Self.parsed(bytes[..<count]) else { continue }
             #expect(count >= 46)
             #expect(commit.parents.count <= 2)
-            _ = LogEntry(commit, commit.tree).full
+            _ = commit.fullEntry
         }
     }
 
@@ -117,8 +124,8 @@ internal import Testing
     // MARK: Placeholders
 
     @Test func placeholdersAreOfTheCommit() throws {
-        let commit = try Commit(parsing: Array(Self.commit.utf8)[...], .sha1)
-        var placeholders = Placeholders(commit, commit.tree)
+        let commit = try Self.parsed(Self.commit.utf8)
+        var placeholders = Placeholders(commit)
         let text = "a $Format:%H|%an|%ct|%s|%f|%%|%x41|%h|%d$ b $Format:%H"
         let expanded = placeholders.expand(Array(text.utf8))
         #expect(
@@ -135,8 +142,8 @@ internal import Testing
         var bytes = Array(
             "tree \(tree)\nauthor \(person)\ncommitter \(person)\nencoding ISO-8859-1\n\nM".utf8)
         bytes += [0xFC, 0x0A]
-        let commit = try Commit(parsing: bytes[...], .sha1)
-        var placeholders = Placeholders(commit, commit.tree)
+        let commit = try Self.parsed(bytes)
+        var placeholders = Placeholders(commit)
         let found = placeholders.expand(Array("\u{E9}$Format:\u{E9} %s$".utf8))
         #expect(found == [0xC3, 0xA9, 0xE9, 0x20, 0x4D, 0xFC])
     }
@@ -147,8 +154,8 @@ internal import Testing
     func whatPlaceholdersStandForIsBounded(_ placeholder: String) throws {
         let message = "\n\n\n" + String(repeating: "x\n", count: 500)
         let text = Self.commit + (placeholder == "%s" ? "" : message)
-        let commit = try Commit(parsing: Array(text.utf8)[...], .sha1)
-        var placeholders = Placeholders(commit, commit.tree)
+        let commit = try Self.parsed(text.utf8)
+        var placeholders = Placeholders(commit)
         let most = 20 * commit.message.count
         func format(_ count: Int) -> [UInt8] {
             Array("$Format:\(String(repeating: placeholder, count: count))$".utf8)

@@ -137,13 +137,7 @@ private func adler32(_ content: [UInt8]) -> [UInt8] {
 
 /// The result of parsing a pack.
 struct PackReading: Equatable {
-    struct Object: Hashable {
-        let id: ObjectID
-        let type: ObjectType
-        let content: [UInt8]
-    }
-
-    var objects: [Object] = []
+    var objects: [PackObject] = []
     var error: FetchError?
 
     /// - Parameter step: Number of bytes added at a time.
@@ -207,7 +201,7 @@ struct PackReading: Equatable {
                     }
                     precondition(size == content.count, "another size")
                     precondition(hasher.id(of: type, content[...]) == id, "another id")
-                    objects.append(Object(id: id, type: type, content: content))
+                    objects.append(PackObject(id: id, type: type, content: content))
                     begun = nil
                     content = []
                 }
@@ -225,7 +219,7 @@ struct PackReading: Equatable {
         try pack.finish()
         // However little is done at a time.
         while try !pack.resolve(1) {}
-        var found: [Object] = []
+        var found: [PackObject] = []
         for number in 0..<pack.count {
             let id = pack.id(number)
             guard let object = try pack.object(id), let type = pack.type(number) else {
@@ -234,7 +228,7 @@ struct PackReading: Equatable {
             precondition(hasher.id(of: type, object.content[...]) == id, "another content")
             let size = try pack.size(number)
             precondition(size == object.content.count, "another size")
-            found.append(Object(id: id, type: type, content: object.content))
+            found.append(PackObject(id: id, type: type, content: object.content))
         }
         objects = found
     }

@@ -31,21 +31,20 @@ internal import Testing
 
     /// From every commit and tag down to the files, without Git.
     private func everyHeaderIsRead(
-        _ objects: Set<PackReading.Object>, _ format: ObjectFormat
+        _ objects: Set<PackObject>, _ format: ObjectFormat
     ) throws {
         let byID = Dictionary(uniqueKeysWithValues: objects.map { ($0.id, $0) })
         var files = 0
         for object in objects {
             switch object.type {
             case .commit:
-                #expect(
-                    byID[try ObjectHeader.tree(ofCommit: object.content[...], format)]?.type
-                        == .tree)
+                #expect(try object.target().flatMap { byID[$0]?.type } == .tree)
             case .tag:
-                let target = try ObjectHeader.target(ofTag: object.content[...], format)
-                #expect(byID[target.id]?.type == target.type)
+                let type = try object.target().flatMap { byID[$0]?.type.name }
+                let line = "\ntype \(type ?? "")\n"
+                #expect(String(decoding: object.content, as: UTF8.self).contains(line))
             case .tree:
-                for entry in try Tree.parse(object.content[...], format) {
+                for entry in try object.tree.entries() {
                     let type: ObjectType = entry.kind == .directory ? .tree : .blob
                     #expect(byID[entry.id]?.type == type)
                     files += type == .blob ? 1 : 0
@@ -115,17 +114,19 @@ final class GitRepository: Sendable {
     }
 
     /// Everything in the repository, by `git cat-file`.
-    func objects() throws -> Set<PackReading.Object> {
+    func objects() throws -> Set<PackObject> {
         var rest = try run(["cat-file", "--batch", "--batch-all-objects"])[...]
-        var objects: Set<PackReading.Object> = []
+        var objects: Set<PackObject> = []
         while let lineFeed = rest.firstIndex(of: ASCII.lineFeed) {
             let words = rest[..<lineFeed].split(separator: ASCII.space)
             let size = try #require(ASCII.decimal(words[2], max: .max / 10))
             let content = rest[(lineFeed + 1)...].prefix(size)
             objects.insert(
-                PackReading.Object(
+                PackObject(
                     id: try #require(ObjectID(hex: words[0])),
-                    type: try #require(ObjectType(name: words[1])), content: Array(content)))
+                    type: try #require(
+                        ObjectType.allCases.first { words[1].elementsEqual($0.name.utf8) }),
+                    content: Array(content)))
             rest = rest[(lineFeed + 1)...].dropFirst(size + 1)
         }
         return objects

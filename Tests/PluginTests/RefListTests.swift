@@ -37,8 +37,11 @@ internal import Testing
     static func attributed(
         _ lines: [String], _ query: RefQuery = RefQuery(), capabilities: String = "x"
     ) throws -> Listing {
-        var list = RefList(query, wantsRefs: true, try server(capabilities, version: 2))
-        for line in lines { try list.add(attributed: Array(line.utf8)[...]) }
+        let server = try server(capabilities, version: 2)
+        var list = RefList(query, wantsRefs: true, server)
+        for line in lines {
+            list.add(try RefLine(attributed: Array(line.utf8)[...], server.format))
+        }
         list.finish()
         let (text, refs) = list.take()
         return Listing(text: String(decoding: text, as: UTF8.self), refs: refs)
@@ -237,7 +240,11 @@ internal import Testing
             for isPlain in [true, false] {
                 var list = RefList(RefQuery(), wantsRefs: true, try Self.server("x"))
                 do throws(FetchError) {
-                    isPlain ? try list.add(plain: line[...]) : try list.add(attributed: line[...])
+                    if isPlain {
+                        try list.add(plain: line[...])
+                    } else {
+                        list.add(try RefLine(attributed: line[...], .sha1))
+                    }
                 } catch {
                     continue
                 }

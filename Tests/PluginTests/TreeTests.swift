@@ -88,7 +88,7 @@ internal import Testing
             "100644 a file", "40000 dir", "100755 run", "120000 link", "160000 module",
             "040000 old", "100664 group", "100644 .gitignore", "100644 ...",
         ].flatMap { Self.entry($0, id) }
-        let entries = try Tree.parse(tree[...], format)
+        let entries = try TreeCursor(tree[...], format).entries()
         #expect(
             entries.map { String(decoding: $0.name, as: UTF8.self) } == [
                 "a file", "dir", "run", "link", "module", "old", "group", ".gitignore", "...",
@@ -100,7 +100,7 @@ internal import Testing
             ])
         #expect(entries.allSatisfy { $0.id == ObjectID(id, format) })
         #expect(entries[0].mode == 0o100644)
-        #expect(try Tree.parse([], format).isEmpty)
+        #expect(try TreeCursor([], format).entries().isEmpty)
     }
 
     @Test func aCutTreeIsAnError() throws {
@@ -108,7 +108,7 @@ internal import Testing
         let tree = one + Self.entry("40000 b", Self.sha1)
         for count in 1..<tree.count where count != one.count {
             let error = #expect(throws: FetchError.self, "\(count)") {
-                try Tree.parse(tree[..<count], .sha1)
+                try TreeCursor(tree[..<count], .sha1).entries()
             }
             #expect(error?.outcome == .protocolError)
         }
@@ -121,16 +121,21 @@ internal import Testing
     ])
     func aMalformedEntryIsAnError(_ entry: String) {
         let tree = Self.entry("100644 good", Self.sha1) + Self.entry(entry, Self.sha1)
-        let error = #expect(throws: FetchError.self) { try Tree.parse(tree[...], .sha1) }
+        let error = #expect(throws: FetchError.self) { try TreeCursor(tree[...], .sha1).entries() }
         #expect(error?.outcome == .protocolError)
     }
 
     static let hex = "ce013625030ba8dba906f756967f9e9ca394464a"
 
+    static func object(_ type: ObjectType, _ text: String) throws -> PackObject {
+        PackObject(
+            id: try #require(ObjectID(hex: hex)), type: type, content: Array(text.utf8))
+    }
+
     @Test func aCommitNamesItsTree() throws {
         let commit = "tree \(Self.hex)\nparent \(Self.hex)\nauthor A <a@b> 1 +0000\n\ntext\n"
         #expect(
-            try ObjectHeader.tree(ofCommit: Array(commit.utf8)[...], .sha1).description == Self.hex)
+            try Self.object(.commit, commit).target()?.description == Self.hex)
     }
 
     @Test(arguments: [
@@ -140,7 +145,7 @@ internal import Testing
     ])
     func anotherBeginningIsNoCommit(_ commit: String) {
         let error = #expect(throws: FetchError.self) {
-            try ObjectHeader.tree(ofCommit: Array(commit.utf8)[...], .sha1)
+            try Self.object(.commit, commit).target()
         }
         #expect(error?.outcome == .protocolError)
     }
@@ -148,9 +153,8 @@ internal import Testing
     @Test func aTagNamesItsObject() throws {
         for type in ObjectType.allCases {
             let tag = "object \(Self.hex)\ntype \(type.name)\ntag v1\ntagger A\n\nx"
-            let target = try ObjectHeader.target(ofTag: Array(tag.utf8)[...], .sha1)
-            #expect(target.id.description == Self.hex)
-            #expect(target.type == type)
+            let target = try Self.object(.tag, tag).target()
+            #expect(target?.description == Self.hex)
         }
     }
 
@@ -161,7 +165,7 @@ internal import Testing
     ])
     func anotherBeginningIsNoTag(_ tag: String) {
         let error = #expect(throws: FetchError.self) {
-            try ObjectHeader.target(ofTag: Array(tag.utf8)[...], .sha1)
+            try Self.object(.tag, tag).target()
         }
         #expect(error?.outcome == .protocolError)
     }

@@ -173,9 +173,9 @@ struct HostNamesTests {
     }
 
     @Test func theSystemKnowsWhatIsThereAndWhatIsAbsent() async throws {
-        let absent = SystemNames.lookUp(String(repeating: "a", count: 64) + ".invalid", .any)
+        let absent = HostNames.lookUpInSystem(String(repeating: "a", count: 64) + ".invalid", .any)
         #expect(absent.isAbsence)
-        let present = SystemNames.lookUp("localhost", .v4)
+        let present = HostNames.lookUpInSystem("localhost", .v4)
         #expect(try present.result.get().first?.host.hasPrefix("127.") == true)
     }
 }

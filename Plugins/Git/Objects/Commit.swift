@@ -92,8 +92,74 @@ struct GitDate: Hashable, Sendable {
     }
 }
 
+/// The header lines `name SP value LF` of commits and tags. Pure.
+extension PackObject {
+    /// The object in the first line of a commit or an annotated tag; `nil` for a tree or a file.
+    ///
+    /// - Throws: `protocol-error` without it, and for a tag without a type in its second line.
+    func target() throws(FetchError) -> ObjectID? {
+        var rest = content[...]
+        switch type {
+        case .tree, .blob: return nil
+        case .commit: return try takeID("tree", from: &rest)
+        case .tag:
+            let target = try takeID("object", from: &rest)
+            let name = try Self.takeLine("type", from: &rest)
+            guard ObjectType.allCases.contains(where: { name.elementsEqual($0.name.utf8) }) else {
+                throw Self.lacksLine("type")
+            }
+            return target
+        }
+    }
+
+    /// Limit of a chain of tags.
+    static let tagsMax = 16
+    static let hasTooManyTags = FetchError(
+        .protocolError, .body, "a chain of tags without an end")
+
+    /// Author and date of an annotated tag; `nil` if missing.
+    var tagger: Ident? {
+        var rest = content[...]
+        for _ in 0..<16 {
+            guard let end = rest.firstIndex(of: ASCII.lineFeed) else { return nil }
+            let line = rest[..<end]
+            if line.isEmpty { return nil }
+            if line.starts(with: "tagger ".utf8) { return Ident(line.dropFirst(7)) }
+            rest = rest[(end + 1)...]
+        }
+        return nil
+    }
+
+    /// Takes the next line from `rest`; it must have this name and an id.
+    fileprivate func takeID(
+        _ name: String, from rest: inout ArraySlice<UInt8>
+    ) throws(FetchError) -> ObjectID {
+        let hex = try Self.takeLine(name, from: &rest)
+        guard let target = ObjectID(hex: hex), target.format == id.format else {
+            throw Self.lacksLine(name)
+        }
+        return target
+    }
+
+    private static func takeLine(
+        _ name: String, from rest: inout ArraySlice<UInt8>
+    ) throws(FetchError) -> ArraySlice<UInt8> {
+        // Longer than any valid line, so that content without line feeds is not searched.
+        guard let lineFeed = rest.prefix(128).firstIndex(of: ASCII.lineFeed),
+            rest.starts(with: "\(name) ".utf8)
+        else { throw lacksLine(name) }
+        defer { rest = rest[(lineFeed + 1)...] }
+        return rest[..<lineFeed].dropFirst(name.utf8.count + 1)
+    }
+
+    fileprivate static func lacksLine(_ name: String) -> FetchError {
+        FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
+    }
+}
+
 /// The content of a commit (gitformat-commit): header lines, an empty line, the message. Pure.
 struct Commit: Sendable {
+    let id: ObjectID
     let tree: ObjectID
     let parents: [ObjectID]
     /// Unparsed; empty without such a line.
@@ -110,18 +176,14 @@ struct Commit: Sendable {
     static let parentsMax = 65_536
 
     /// - Throws: `protocol-error` without a tree, or for a malformed parent.
-    init(parsing content: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
-        var rest = content
-        tree = try ObjectHeader.tree(ofCommit: content, format)
-        rest = rest.dropFirst(5 + format.byteCount * 2 + 1)
+    init(_ object: PackObject) throws(FetchError) {
+        id = object.id
+        var rest = object.content[...]
+        tree = try object.takeID("tree", from: &rest)
         var parents: [ObjectID] = []
         while rest.starts(with: "parent ".utf8) {
-            let line = rest.prefix(7 + format.byteCount * 2 + 1)
-            guard line.last == ASCII.lineFeed, parents.count < Self.parentsMax,
-                let id = ObjectID(hex: line.dropFirst(7).dropLast()), id.format == format
-            else { throw Self.malformed("parent") }
-            parents.append(id)
-            rest = rest.dropFirst(line.count)
+            guard parents.count < Self.parentsMax else { throw PackObject.lacksLine("parent") }
+            parents.append(try object.takeID("parent", from: &rest))
         }
         self.parents = parents
         var (author, committer) = ([] as ArraySlice<UInt8>, [] as ArraySlice<UInt8>)
@@ -212,9 +274,5 @@ struct Commit: Sendable {
             isFirst = false
         }
         return (subject, rest)
-    }
-
-    private static func malformed(_ name: String) -> FetchError {
-        FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
     }
 }

@@ -4,7 +4,6 @@ internal import SmallWebCore
 /// The commits of a pack and their parents. Takes some forty bytes of memory for each.
 final class CommitGraph {
     private let pack: PackSpool
-    private let format: ObjectFormat
 
     /// A commit's position in the pack.
     typealias Number = Int
@@ -19,9 +18,7 @@ final class CommitGraph {
 
     private var nodes: [Number: Node] = [:]
 
-    init(_ pack: PackSpool, _ format: ObjectFormat) {
-        (self.pack, self.format) = (pack, format)
-    }
+    init(_ pack: PackSpool) { self.pack = pack }
 
     /// `nil` when the pack lacks it, or it is not a commit.
     func find(_ id: ObjectID) -> Number? {
@@ -35,33 +32,25 @@ final class CommitGraph {
     /// - Throws: `permanent-failure` for an object that is not a commit.
     func commit(behind id: ObjectID, named name: String?) throws(FetchError) -> Number? {
         var id = id
-        for _ in 0..<Self.tagsMax {
+        for _ in 0..<PackObject.tagsMax {
             guard let number = pack.find(id), let type = pack.type(number) else { return nil }
             if type == .commit { return number }
-            guard type == .tag, let tag = try pack.object(id, bytesMax: Self.bytesMax) else {
+            guard type == .tag, let target = try pack.required(id).target() else {
                 throw FetchError(
                     .permanentFailure, .body,
                     "\"\(name ?? "HEAD")\" is not a commit: it is a \(type.name)")
             }
-            id = try ObjectHeader.target(ofTag: tag.content[...], format).id
+            id = target
         }
-        throw FetchError(.protocolError, .body, "a chain of tags without an end")
+        throw PackObject.hasTooManyTags
     }
-
-    private static let tagsMax = 16
 
     func id(_ number: Number) -> ObjectID { pack.id(number) }
 
     /// - Throws: `protocol-error` for a malformed commit, `too-large` for one of more than 64 MiB.
     func commit(_ number: Number) throws(FetchError) -> Commit {
-        let id = pack.id(number)
-        guard let object = try pack.object(id, bytesMax: Self.bytesMax) else {
-            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
-        }
-        return try Commit(parsing: object.content[...], format)
+        try Commit(try pack.required(pack.id(number)))
     }
-
-    private static let bytesMax = 64 << 20
 
     func node(_ number: Number) throws(FetchError) -> Node {
         if let node = nodes[number] { return node }
@@ -88,14 +77,19 @@ final class CommitGraph {
     /// Walks from commits to their parents in the order of git-log(1): the newest known commit
     /// comes next, and of two with the same date the one that was added first.
     struct Walk {
-        private var queue: [Entry] = []
+        private var queue = IndexedHeap<Entry>()
         private var met: Set<Number>
         private var count = 0
 
-        private struct Entry {
+        private final class Entry: IndexedHeapElement {
             let number: Number
-            let date: Int
-            let order: Int
+            private let date: Int
+            private let order: Int
+            var heapIndex: Int?
+
+            init(_ number: Number, _ date: Int, order: Int) {
+                (self.number, self.date, self.order) = (number, date, order)
+            }
 
             func comes(before other: Entry) -> Bool {
                 date != other.date ? date > other.date : order < other.order
@@ -107,31 +101,13 @@ final class CommitGraph {
 
         mutating func add(_ number: Number, _ date: Int) {
             guard met.insert(number).inserted else { return }
-            queue.append(Entry(number: number, date: date, order: count))
+            queue.insert(Entry(number, date, order: count))
             count += 1
-            var child = queue.count - 1
-            while child > 0, queue[child].comes(before: queue[(child - 1) / 2]) {
-                queue.swapAt(child, (child - 1) / 2)
-                child = (child - 1) / 2
-            }
         }
 
         mutating func next() -> Number? {
             guard let first = queue.first else { return nil }
-            let last = queue.removeLast()
-            guard !queue.isEmpty else { return first.number }
-            queue[0] = last
-            var parent = 0
-            while true {
-                var best = parent
-                for child in [2 * parent + 1, 2 * parent + 2]
-                where child < queue.count && queue[child].comes(before: queue[best]) {
-                    best = child
-                }
-                if best == parent { break }
-                queue.swapAt(best, parent)
-                parent = best
-            }
+            queue.remove(first)
             return first.number
         }
     }

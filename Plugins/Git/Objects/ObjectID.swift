@@ -16,13 +16,6 @@ enum ObjectType: UInt8, CaseIterable, Sendable {
     case tree, blob, tag
 
     var name: String { "\(self)" }
-
-    /// - Parameter name: As in a tag's header.
-    init?(name: ArraySlice<UInt8>) {
-        guard let type = Self.allCases.first(where: { name.elementsEqual($0.name.utf8) })
-        else { return nil }
-        self = type
-    }
 }
 
 /// The name of an object: the hash of its type, length and content.

@@ -67,4 +67,17 @@ extension FetchError {
     static func malformedPack(_ why: String) -> FetchError {
         FetchError(.protocolError, .body, "malformed pack: \(why)")
     }
+
+    static func lacks(_ id: ObjectID) -> FetchError {
+        FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
+    }
+
+    /// An object of another type than its tree says.
+    static func mistyped(_ id: ObjectID) -> FetchError {
+        FetchError(.protocolError, .body, "the object \(id) is not what its tree says")
+    }
+
+    static func anotherObject(than id: ObjectID) -> FetchError {
+        FetchError(.protocolError, .body, "the server sent another object than \(id)")
+    }
 }

@@ -38,19 +38,13 @@ struct PackObject: Hashable, Sendable {
     let id: ObjectID
     let type: ObjectType
     let content: [UInt8]
+
+    /// The entries, if it is a tree.
+    var tree: TreeCursor { TreeCursor(content[...], id.format) }
 }
 
 /// The positions of a pack's objects, with some fifty bytes of memory for each. Pure.
 struct PackIndex {
-    struct Place {
-        /// Range of its compressed data in the pack.
-        let data: Range<Int>
-        /// Inflated size.
-        let size: Int
-        /// The entry that it is a delta to; `nil` for other entries, or while the base is unknown.
-        let base: Int?
-    }
-
     private let format: ObjectFormat
     private var offsets: [Int] = []
     private var headerBytes: [UInt8] = []
@@ -96,12 +90,17 @@ struct PackIndex {
         return low < offsets.count && offsets[low] == offset ? low : nil
     }
 
-    func place(_ index: Int) -> Place {
+    /// Range of its compressed data in the pack.
+    func data(_ index: Int) -> Range<Int> {
         let next = index + 1 < offsets.count ? offsets[index + 1] : end
-        return Place(
-            data: (offsets[index] + Int(headerBytes[index]))..<next, size: sizes[index],
-            base: bases[index] < 0 ? nil : Int(bases[index]))
+        return (offsets[index] + Int(headerBytes[index]))..<next
     }
+
+    /// Inflated size of the object or delta.
+    func size(_ index: Int) -> Int { sizes[index] }
+
+    /// The entry that it is a delta to; `nil` for other entries, or while the base is unknown.
+    func base(_ index: Int) -> Int? { bases[index] < 0 ? nil : Int(bases[index]) }
 
     func type(_ index: Int) -> ObjectType? { ObjectType(rawValue: types[index]) }
 

@@ -111,7 +111,7 @@ final class PackSpool {
                 continue
             }
             guard nextRoot < index.count else { throw .malformedPack("a delta without its base") }
-            if index.place(nextRoot).base == nil, index.type(nextRoot) != nil {
+            if index.base(nextRoot) == nil, index.type(nextRoot) != nil {
                 for child in index.children(nextRoot) { pending.append((child, 1)) }
             }
             nextRoot += 1
@@ -121,7 +121,7 @@ final class PackSpool {
     }
 
     private func make(_ number: Int, _ depth: Int) throws(FetchError) {
-        guard index.type(number) == nil, let base = index.place(number).base,
+        guard index.type(number) == nil, let base = index.base(number),
             let type = index.type(base)
         else { return }
         guard depth <= PackLimits.deltaChainMax else {
@@ -181,17 +181,29 @@ final class PackSpool {
             id: id, type: type, content: Array(try content.read(0..<content.count)))
     }
 
+    /// Largest object that is made in memory.
+    static let bytesMax = 64 << 20
+
+    /// An object in memory.
+    ///
+    /// - Throws: `protocol-error` when the pack lacks it.
+    func required(
+        _ id: ObjectID, bytesMax: Int = PackSpool.bytesMax
+    ) throws(FetchError) -> PackObject {
+        guard let object = try object(id, bytesMax: bytesMax) else { throw .lacks(id) }
+        return object
+    }
+
     func size(_ number: Int) throws(FetchError) -> Int {
-        let place = index.place(number)
-        return place.base == nil ? place.size : try content(number).count
+        index.base(number) == nil ? index.size(number) : try content(number).count
     }
 
     /// Passes on an object in pieces, none of them empty. Only an object made from a delta is held.
     func stream(
         _ number: Int, _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) {
-        guard index.place(number).base != nil else {
-            var inflation = Inflation(index.place(number), pack)
+        guard index.base(number) != nil else {
+            var inflation = Inflation(index.data(number), pack)
             inflater.reset()
             while let bytes = try inflation.next(inflater) { try await body(bytes) }
             return
@@ -213,7 +225,7 @@ final class PackSpool {
         while found == nil {
             if let kept = bases[at] {
                 found = kept
-            } else if let base = index.place(at).base {
+            } else if let base = index.base(at) {
                 chain.append(at)
                 at = base
             } else {
@@ -231,7 +243,7 @@ final class PackSpool {
 
     private func inflated(_ number: Int) throws(FetchError) -> Spool {
         let content = Spool(memoryMax: Self.objectMemoryMax)
-        var inflation = Inflation(index.place(number), pack)
+        var inflation = Inflation(index.data(number), pack)
         inflater.reset()
         while let bytes = try inflation.next(inflater) { try content.append(bytes) }
         try count(content.count)
@@ -241,7 +253,7 @@ final class PackSpool {
     private func applied(_ number: Int, to base: Spool) throws(FetchError) -> Spool {
         let content = Spool(memoryMax: Self.objectMemoryMax)
         var delta = DeltaReader()
-        var inflation = Inflation(index.place(number), pack)
+        var inflation = Inflation(index.data(number), pack)
         inflater.reset()
         while let bytes = try inflation.next(inflater) {
             delta.add(bytes)
@@ -288,7 +300,7 @@ private struct Inflation {
     private let pack: Spool
     private var input: ArraySlice<UInt8> = []
 
-    init(_ place: PackIndex.Place, _ pack: Spool) { (left, self.pack) = (place.data, pack) }
+    init(_ data: Range<Int>, _ pack: Spool) { (left, self.pack) = (data, pack) }
 
     /// `nil` at the end.
     ///

@@ -16,24 +16,8 @@ struct TreeEntry: Hashable, Sendable {
     let id: ObjectID
 }
 
-/// The content of a tree object: `mode SP name NUL id`, repeated. Pure.
-enum Tree {
-    /// - Parameter bytes: The whole content. The names are slices of it.
-    /// - Throws: `protocol-error` for malformed content.
-    static func parse(
-        _ bytes: ArraySlice<UInt8>, _ format: ObjectFormat
-    ) throws(FetchError) -> [TreeEntry] {
-        var cursor = TreeCursor(bytes, format)
-        var entries: [TreeEntry] = []
-        while let entry = try cursor.next() {
-            entries.append(entry)
-            if entries.count.isMultiple(of: 4096) { try LongWork.check() }
-        }
-        return entries
-    }
-}
-
-/// Iterates over the entries of a tree, which may have a million. Pure.
+/// Iterates over the entries of a tree object, which may have a million: `mode SP name NUL id`,
+/// repeated. Pure.
 struct TreeCursor {
     private let format: ObjectFormat
     private var rest: ArraySlice<UInt8>
@@ -64,6 +48,19 @@ struct TreeCursor {
         let id = ObjectID(rest.prefix(format.byteCount), format)
         rest = rest.dropFirst(format.byteCount)
         return TreeEntry(mode: mode, kind: kind, name: name, id: id)
+    }
+
+    /// The remaining entries.
+    ///
+    /// - Throws: `protocol-error` for malformed content.
+    func entries() throws(FetchError) -> [TreeEntry] {
+        var cursor = self
+        var entries: [TreeEntry] = []
+        while let entry = try cursor.next() {
+            entries.append(entry)
+            if entries.count.isMultiple(of: 4096) { try LongWork.check() }
+        }
+        return entries
     }
 
     /// The entry of a name, among the remaining ones.
@@ -188,57 +185,5 @@ struct TreePath {
                 .tooLarge, .body, "a path of more than \(pathBytesMax) bytes",
                 expected: String(pathBytesMax), actual: String(pathBytes))
         }
-    }
-}
-
-/// The header lines `name SP value LF` of commits and tags. Pure.
-enum ObjectHeader {
-    /// The tree in a commit's first line.
-    ///
-    /// - Throws: `protocol-error` without one.
-    static func tree(
-        ofCommit commit: ArraySlice<UInt8>, _ format: ObjectFormat
-    ) throws(FetchError) -> ObjectID {
-        var rest = commit
-        return try id("tree", &rest, format)
-    }
-
-    /// The object in an annotated tag's first line and its type in the second.
-    ///
-    /// - Throws: `protocol-error` without them.
-    static func target(
-        ofTag tag: ArraySlice<UInt8>, _ format: ObjectFormat
-    ) throws(FetchError) -> (id: ObjectID, type: ObjectType) {
-        var rest = tag
-        let id = try id("object", &rest, format)
-        guard let type = ObjectType(name: try value("type", &rest)) else {
-            throw malformed("type")
-        }
-        return (id, type)
-    }
-
-    /// Takes the next line from `rest`; it must have this name.
-    private static func value(
-        _ name: String, _ rest: inout ArraySlice<UInt8>
-    ) throws(FetchError) -> ArraySlice<UInt8> {
-        // Longer than any valid line, so that content without line feeds is not searched.
-        guard let lineFeed = rest.prefix(128).firstIndex(of: ASCII.lineFeed),
-            rest.starts(with: "\(name) ".utf8)
-        else { throw malformed(name) }
-        defer { rest = rest[(lineFeed + 1)...] }
-        return rest[..<lineFeed].dropFirst(name.utf8.count + 1)
-    }
-
-    private static func id(
-        _ name: String, _ rest: inout ArraySlice<UInt8>, _ format: ObjectFormat
-    ) throws(FetchError) -> ObjectID {
-        guard let id = ObjectID(hex: try value(name, &rest)), id.format == format else {
-            throw malformed(name)
-        }
-        return id
-    }
-
-    private static func malformed(_ name: String) -> FetchError {
-        FetchError(.protocolError, .body, "malformed object: no line \"\(name)\"")
     }
 }

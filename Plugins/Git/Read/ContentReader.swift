@@ -10,7 +10,6 @@ struct ContentReader {
     /// The object id at an earlier visit.
     private let known: String?
     private var address: GitAddress { repository.address }
-    private var format: ObjectFormat { repository.format }
 
     init(_ repository: Repository, known: String? = nil) {
         (self.repository, self.known) = (repository, known)
@@ -23,7 +22,7 @@ struct ContentReader {
         /// The content, unless it is a file in a directory.
         var object: PackObject?
         /// `nil` if the version is a directory or file.
-        var commit: (id: ObjectID, commit: Commit)?
+        var commit: Commit?
         /// The trees from the root to the target, including the target if it is one.
         var trees: [ObjectID] = []
         /// The `.gitattributes` of the directories above, each with the depth of its directory.
@@ -33,9 +32,10 @@ struct ContentReader {
     }
 
     /// - Throws: `permanent-failure` when there is no such version or path, `too-large`.
-    func read(_ path: [[UInt8]], _ emit: Emit) async throws(FetchError) {
+    func read(_ emit: Emit) async throws(FetchError) {
+        let path = address.path ?? []
         let start = try await repository.resolve(address.version)
-        let place = try await find(path, in: start) { _ in }
+        let place = try await find(path, in: start)
         if try await isUnchanged(place.entry.id, emit) { return }
         guard let object = place.object else {
             if place.entry.kind == .symbolicLink {
@@ -46,29 +46,27 @@ struct ContentReader {
         }
         switch object.type {
         case .tree:
-            let entries = try Tree.parse(object.content[...], format)
+            let entries = try object.tree.entries()
             var modules = Submodules()
             if let id = place.modules, entries.contains(where: { $0.kind == .submodule }) {
-                modules = Submodules(try await load(id, of: start).content[...])
+                modules = Submodules(try await repository.load(id, of: start).content[...])
             }
             try await deliverDirectory(object.id, entries, modules, at: path, emit)
         default:
-            try await deliver(
-                object.content[...], of: object.content.count, name: nil, id: object.id, emit)
+            try await deliver(object, emit)
         }
     }
 
     /// Delivers an object's content. Its hash has been verified.
     ///
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
-    func readObject(_ name: String, _ emit: Emit) async throws(FetchError) {
-        let id = try await repository.resolveUnpeeled(name)
-        let object = try await repository.load(id, of: id) { _ in }
+    func readObject(_ emit: Emit) async throws(FetchError) {
+        let id = try await repository.resolve(address.version, peels: false)
+        let object = try await repository.load(id, of: id)
         if let largest = repository.limits.bodyBytesMax, object.content.count > largest {
             throw .tooLarge(largest)
         }
-        try await deliver(
-            object.content[...], of: object.content.count, name: nil, id: object.id, emit)
+        try await deliver(object, emit)
     }
 
     /// - Parameters:
@@ -76,38 +74,30 @@ struct ContentReader {
     ///   - whole: Called with the number of objects when the server sends the whole version.
     func find(
         _ path: [[UInt8]], in start: ObjectID,
-        whole: (Int) async throws(FetchError) -> Void
+        whole: (Int) async throws(FetchError) -> Void = { _ in }
     ) async throws(FetchError) -> Place {
         var object = try await repository.load(start, of: start, whole: whole)
-        var commit: (id: ObjectID, commit: Commit)?
+        var commit: Commit?
         var hops = 0
-        while object.type == .tag || object.type == .commit {
+        while let target = try object.target() {
             hops += 1
-            guard hops <= Self.tagsMax else {
-                throw FetchError(.protocolError, .body, "a chain of tags without an end")
-            }
-            let next: ObjectID
-            if object.type == .tag {
-                next = try ObjectHeader.target(ofTag: object.content[...], format).id
-            } else {
-                let parsed = try Commit(parsing: object.content[...], format)
-                (commit, next) = ((object.id, parsed), parsed.tree)
-            }
-            object = try await load(next, of: start)
+            guard hops <= PackObject.tagsMax else { throw PackObject.hasTooManyTags }
+            if object.type == .commit { commit = try Commit(object) }
+            object = try await repository.load(target, of: start)
         }
         let kind = object.type == .tree ? TreeEntry.Kind.directory : .file
         var place = Place(
             entry: TreeEntry(mode: 0, kind: kind, name: [], id: object.id), object: object,
             commit: commit)
         if object.type == .tree {
-            place.modules = try TreeCursor(object.content[...], format).file(".gitmodules")
+            place.modules = try object.tree.file(".gitmodules")
         }
         for (index, name) in path.enumerated() {
             let walked = Array(path[...index])
             guard let tree = place.object, tree.type == .tree else { throw missing(walked) }
-            let entries = TreeCursor(tree.content[...], format)
+            let entries = tree.tree
             guard let entry = try entries.find(name) else {
-                throw missing(walked, among: try Tree.parse(tree.content[...], format))
+                throw missing(walked, among: try entries.entries())
             }
             place.trees.append(tree.id)
             if let id = try entries.attributes() { place.attributes.append((index, id)) }
@@ -120,7 +110,7 @@ struct ContentReader {
                     "\(shown(walked)) is a submodule, at commit \(entry.id) of another repository",
                     hint: "'.gitmodules' of this repository says where that one is")
             case .directory:
-                let object = try await load(entry.id, of: start)
+                let object = try await repository.load(entry.id, of: start)
                 guard object.type == .tree else {
                     throw FetchError(
                         .protocolError, .body, "the directory \(shown(walked)) is not a tree")
@@ -133,8 +123,6 @@ struct ContentReader {
         }
         return place
     }
-
-    private static let tagsMax = 16
 
     /// - Parameter entries: Entries of the directory in which the last name was not found.
     private func missing(_ path: [[UInt8]], among entries: [TreeEntry] = []) -> FetchError {
@@ -153,10 +141,6 @@ struct ContentReader {
         "\"\(path.map { String(decoding: $0, as: UTF8.self) }.joined(separator: "/"))\""
     }
 
-    private func load(_ id: ObjectID, of start: ObjectID) async throws(FetchError) -> PackObject {
-        try await repository.load(id, of: start) { _ in }
-    }
-
     // MARK: Delivery
 
     /// True if the target is the same as at the earlier visit, so that the body is not sent.
@@ -173,29 +157,44 @@ struct ContentReader {
     private func deliverFile(
         _ id: ObjectID, of start: ObjectID, name: [UInt8], _ emit: Emit
     ) async throws(FetchError) {
-        let file = FileDelivery(self, id, name: name, largest: repository.limits.bodyBytesMax)
+        // The first pieces are buffered until they tell the type.
+        var beginning: [UInt8]? = []
+        var bodyBytes = 0
+        func begin(size: Int) throws(FetchError) {
+            if let largest = repository.limits.bodyBytesMax, size > largest {
+                throw .tooLarge(largest)
+            }
+            bodyBytes = size
+        }
+        func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
+            guard beginning != nil else { return try await emit(.body(bytes)) }
+            beginning? += bytes
+            if (beginning?.count ?? 0) >= [UInt8].beginningBytes { try await end() }
+        }
+        func end() async throws(FetchError) {
+            guard let bytes = beginning.take() else { return }
+            try await deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
+        }
         guard repository.canFilter else {
             let pack = try await repository.wholeVersion(of: start)
-            guard let number = pack.find(id) else {
-                throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
-            }
+            guard let number = pack.find(id) else { throw .lacks(id) }
             guard pack.type(number) == .blob else { throw Self.noFile }
-            try file.begin(size: try pack.size(number))
+            try begin(size: try pack.size(number))
             try await pack.stream(number) { bytes async throws(FetchError) in
-                try await file.take(bytes, emit)
+                try await take(bytes)
             }
-            return try await file.end(emit)
+            return try await end()
         }
         var found: ObjectID?
         try await repository.stream(id) { event async throws(FetchError) in
             switch event {
             case .begin(let entry, _):
                 guard entry.kind == .object(.blob), found == nil else { throw Self.noFile }
-                try file.begin(size: entry.size)
-            case .data(let bytes): try await file.take(bytes, emit)
+                try begin(size: entry.size)
+            case .data(let bytes): try await take(bytes)
             case .end(let computed):
                 // A short file is delivered only if its hash is right.
-                if computed == id { try await file.end(emit) }
+                if computed == id { try await end() }
                 found = computed
             }
         }
@@ -206,14 +205,17 @@ struct ContentReader {
         }
     }
 
-    fileprivate func deliver(
+    private func deliver(_ object: PackObject, _ emit: Emit) async throws(FetchError) {
+        let content = object.content[...]
+        try await deliver(content, of: content.count, name: nil, id: object.id, emit)
+    }
+
+    private func deliver(
         _ content: ArraySlice<UInt8>, of bodyBytes: Int, name: [UInt8]?, id: ObjectID, _ emit: Emit
     ) async throws(FetchError) {
-        // Git's own rule for binary files: a NUL near the beginning.
-        let isBinary = content.prefix(Self.beginningBytes).contains(ASCII.nul)
         var head = Head(
             .success,
-            mediaType: isBinary
+            mediaType: content.looksBinary
                 ? MediaType("application/octet-stream")
                 : MediaType("text/plain", ["charset": "utf-8"]))
         head.mediaTypeSource = .sniffed
@@ -264,39 +266,14 @@ struct ContentReader {
     }
 
     private static let pieceBytes = 1 << 20
-    fileprivate static let beginningBytes = 8000
     private static let noFile = FetchError(.protocolError, .body, "the server sent no file")
 }
 
-/// A file that arrives in pieces. The first ones are buffered until they tell its type.
-private final class FileDelivery {
-    private let reader: ContentReader
-    private let id: ObjectID
-    private let name: [UInt8]
-    private let largest: Int?
-    private var beginning: [UInt8]? = []
-    private var bodyBytes = 0
+extension Collection<UInt8> {
+    /// Git's own rule: a NUL near the beginning.
+    var looksBinary: Bool { prefix(Self.beginningBytes).contains(ASCII.nul) }
 
-    init(_ reader: ContentReader, _ id: ObjectID, name: [UInt8], largest: Int?) {
-        (self.reader, self.id, self.name, self.largest) = (reader, id, name, largest)
-    }
-
-    /// - Throws: `too-large` beyond the limit.
-    func begin(size: Int) throws(FetchError) {
-        if let largest, size > largest { throw .tooLarge(largest) }
-        bodyBytes = size
-    }
-
-    func take(_ bytes: ArraySlice<UInt8>, _ emit: Emit) async throws(FetchError) {
-        guard beginning != nil else { return try await emit(.body(bytes)) }
-        beginning? += bytes
-        if (beginning?.count ?? 0) >= ContentReader.beginningBytes { try await end(emit) }
-    }
-
-    func end(_ emit: Emit) async throws(FetchError) {
-        guard let bytes = beginning.take() else { return }
-        try await reader.deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
-    }
+    static var beginningBytes: Int { 8000 }
 }
 
 extension TreeEntry {

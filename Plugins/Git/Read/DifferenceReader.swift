@@ -19,6 +19,7 @@ struct TreeChange: Hashable, Sendable {
         }
 
         var isSubmodule: Bool { mode == 0o160000 }
+        var modeText: String { String(mode, radix: 8) }
     }
 
     let path: [UInt8]
@@ -31,6 +32,13 @@ struct TreeChange: Hashable, Sendable {
         guard let old else { return "A" }
         guard let new else { return "D" }
         return old.mode >> 12 == new.mode >> 12 ? "M" : "T"
+    }
+
+    /// The ids of both sides, zeros for a missing one.
+    var ids: (old: String, new: String) {
+        let known = (old ?? new)?.id.description ?? ""
+        let none = String(repeating: "0", count: known.count)
+        return (old?.id.description ?? none, new?.id.description ?? none)
     }
 }
 
@@ -150,37 +158,34 @@ struct TreeComparison {
 /// trees of both versions without files, and for a patch also the files that differ.
 struct DifferenceReader {
     private let repository: Repository
-    private let question: DifferenceQuestion
     private let request: Request
-    private var format: ObjectFormat { repository.format }
+    private var question: GitQuestion { repository.address.question }
 
-    init(_ repository: Repository, _ question: DifferenceQuestion, _ request: Request) {
-        (self.repository, self.question, self.request) = (repository, question, request)
+    init(_ repository: Repository, _ request: Request) {
+        (self.repository, self.request) = (repository, request)
     }
 
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
     func read(_ emit: Emit) async throws(FetchError) {
-        let range = question.range
-        try await repository.lookUp([range.from, range.to])
-        let from = try await repository.resolve(range.from)
-        let to = try await repository.resolve(range.to)
+        let names = (from: question.range?.from, to: question.range?.to)
+        try await repository.lookUp([names.from, names.to])
+        let from = try await repository.resolve(names.from)
+        let to = try await repository.resolve(names.to)
         var wanted = FetchRequest(wants: from == to ? [to] : [from, to], depth: 1, filter: .blobs)
         if !repository.canFilter { wanted.filter = nil }
         let pack = try await repository.trees(wanted)
-        let (old, new) = (try tree(from, range.from, pack), try tree(to, range.to, pack))
         var comparison = try TreeComparison(
-            old.content, new.content, format, paths: question.paths)
-        if question.isPatch { return try await writePatch(&comparison, pack, emit) }
+            try tree(from, names.from, pack), try tree(to, names.to, pack), repository.format,
+            paths: question.bytes(.path))
+        if question.flag(.patch) { return try await writePatch(&comparison, pack, emit) }
         try await emit(.head(repository.server.listHead(name: "diff.txt")))
         var lines: [UInt8] = []
         while let change = try next(&comparison, pack) {
             lines += line(change)
             if request.wantsItems { try await emit(.item(change.item)) }
-            guard lines.count >= Self.pieceBytes else { continue }
-            try await emit(.body(lines[...]))
-            lines = []
+            try await flush(&lines, emit)
         }
-        if !lines.isEmpty { try await emit(.body(lines[...])) }
+        try await flush(&lines, atLeast: 1, emit)
     }
 
     private func next(
@@ -231,94 +236,64 @@ struct DifferenceReader {
         var text: [UInt8] = []
         for change in changes {
             try await LongWork.pause()
-            let (old, new) = (
-                try patched(change.old, files), try patched(change.new, files)
-            )
-            text += try FilePatch(change, old, new, format).text()
+            let (old, new) = (try content(change.old, files), try content(change.new, files))
+            text += try FilePatch(change, old, new).text()
             if request.wantsItems { try await emit(.item(change.item)) }
-            guard text.count >= Self.pieceBytes else { continue }
-            try await emit(.body(text[...]))
-            text = []
+            try await flush(&text, emit)
         }
-        if !text.isEmpty { try await emit(.body(text[...])) }
+        try await flush(&text, atLeast: 1, emit)
     }
 
     private static let patchFilesMax = 1 << 16
     /// Total of all paths: a kilobyte for each.
     private static let patchPathBytesMax = 64 << 20
 
-    private func patched(
+    /// Content of a file for a patch; `nil` if it is not text.
+    private func content(
         _ side: TreeChange.Side?, _ files: PackSpool?
-    ) throws(FetchError) -> FilePatch.Content {
-        guard let side else { return .text([]) }
-        if side.isSubmodule { return .text(Array("Subproject commit \(side.id)\n".utf8)) }
-        guard let files, let number = files.find(side.id) else {
-            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(side.id)")
-        }
-        guard files.type(number) == .blob else {
-            throw FetchError(
-                .protocolError, .body, "the object \(side.id) is not what its tree says")
-        }
+    ) throws(FetchError) -> [UInt8]? {
+        guard let side else { return [] }
+        if side.isSubmodule { return Array("Subproject commit \(side.id)\n".utf8) }
+        guard let files, let number = files.find(side.id) else { throw .lacks(side.id) }
+        guard files.type(number) == .blob else { throw .mistyped(side.id) }
         guard try files.size(number) <= FilePatch.textBytesMax,
-            let object = try files.object(side.id)
-        else { return .binary }
-        return FilePatch.Content(object.content)
+            let object = try files.object(side.id), !object.content.looksBinary
+        else { return nil }
+        return object.content
     }
 
-    private static let pieceBytes = 65_536
-    private static let treeBytesMax = 64 << 20
-    private static let tagsMax = 16
-
-    private func object(_ id: ObjectID, _ pack: PackSpool) throws(FetchError) -> PackObject {
-        guard let object = try pack.object(id, bytesMax: Self.treeBytesMax) else {
-            throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
-        }
-        return object
-    }
+    // MARK: Trees
 
     private func content(_ id: ObjectID?, _ pack: PackSpool) throws(FetchError) -> [UInt8]? {
         guard let id else { return nil }
-        let tree = try object(id, pack)
-        guard tree.type == .tree else {
-            throw FetchError(
-                .protocolError, .body, "the object \(id) is not what its tree says")
-        }
+        let tree = try pack.required(id)
+        guard tree.type == .tree else { throw .mistyped(id) }
         return tree.content
     }
 
-    /// The tree that a version's object points to.
+    /// The content of the tree that a version's object points to.
     private func tree(
         _ id: ObjectID, _ name: String?, _ pack: PackSpool
-    ) throws(FetchError) -> PackObject {
-        var found = try object(id, pack)
-        for _ in 0..<Self.tagsMax {
-            switch found.type {
-            case .tree: return found
-            case .commit:
-                found = try object(
-                    try ObjectHeader.tree(ofCommit: found.content[...], format), pack)
-            case .tag:
-                let target = try ObjectHeader.target(ofTag: found.content[...], format)
-                found = try object(target.id, pack)
-            case .blob:
+    ) throws(FetchError) -> [UInt8] {
+        var found = try pack.required(id)
+        for _ in 0..<PackObject.tagsMax {
+            if found.type == .tree { return found.content }
+            guard let target = try found.target() else {
                 throw FetchError(
                     .permanentFailure, .body, "\"\(name ?? "HEAD")\" is a file, not a version")
             }
+            found = try pack.required(target)
         }
-        throw FetchError(.protocolError, .body, "a chain of tags without an end")
+        throw PackObject.hasTooManyTags
     }
 
     private func line(_ change: TreeChange) -> [UInt8] {
         let isNulled = request.options.flag("null")
         var line: [UInt8] = []
-        if question.isRaw || request.wantsRawBody {
-            let none = String(repeating: "0", count: format.byteCount * 2)
-            func mode(_ side: TreeChange.Side?) -> String {
-                side.map { String($0.mode, radix: 8) } ?? "000000"
-            }
-            func id(_ side: TreeChange.Side?) -> String { side?.id.description ?? none }
-            line +=
-                ":\(mode(change.old)) \(mode(change.new)) \(id(change.old)) \(id(change.new)) ".utf8
+        if question.flag(.raw) || request.wantsRawBody {
+            let modes = [change.old, change.new].map { $0?.modeText ?? "000000" }
+            let ids = change.ids
+            line += ":\(modes[0]) \(modes[1]) \(ids.old) \(ids.new) ".utf8
         }
         line += change.status.utf8
         line.append(isNulled ? ASCII.nul : ASCII.tab)
@@ -333,12 +308,9 @@ extension TreeChange {
     fileprivate var item: Item {
         var item = Item(kind: .record, text: String(decoding: path, as: UTF8.self))
         item.recordType = "change"
-        func mode(_ side: Side?) -> Facts.Value {
-            Facts.Value(side.map { String($0.mode, radix: 8) })
-        }
         item.facts = [
             "status": .text(status), "path": Facts.Value(utf8: path),
-            "old_mode": mode(old), "new_mode": mode(new),
+            "old_mode": Facts.Value(old?.modeText), "new_mode": Facts.Value(new?.modeText),
             "old_oid": Facts.Value(old?.id.description),
             "new_oid": Facts.Value(new?.id.description),
         ]

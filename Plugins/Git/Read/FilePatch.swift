@@ -5,16 +5,6 @@ internal import SmallWebFormats
 /// The differences of a file between two versions, in the form of git-diff(1) that git-apply(1)
 /// accepts. Pure.
 struct FilePatch {
-    enum Content {
-        case text([UInt8])
-        case binary
-
-        /// Git's own rule for binary files: a NUL near the beginning.
-        init(_ bytes: [UInt8]) {
-            self = bytes.prefix(8000).contains(ASCII.nul) ? .binary : .text(bytes)
-        }
-    }
-
     /// Larger files are treated as binary.
     static let textBytesMax = 16 << 20
     /// So are files with more lines, both versions together: a line takes some hundred bytes of
@@ -22,12 +12,14 @@ struct FilePatch {
     static let linesMax = 1 << 20
 
     private let change: TreeChange
-    private let old: Content
-    private let new: Content
-    private let format: ObjectFormat
+    private let old: [UInt8]?
+    private let new: [UInt8]?
 
-    init(_ change: TreeChange, _ old: Content, _ new: Content, _ format: ObjectFormat) {
-        (self.change, self.old, self.new, self.format) = (change, old, new, format)
+    /// - Parameters:
+    ///   - old: The content; `nil` if it is not text.
+    ///   - new: The same.
+    init(_ change: TreeChange, _ old: [UInt8]?, _ new: [UInt8]?) {
+        (self.change, self.old, self.new) = (change, old, new)
     }
 
     /// The patch with its header. A change of type is shown as a removal and an addition.
@@ -37,31 +29,25 @@ struct FilePatch {
         if change.status == "T" {
             let gone = TreeChange(path: change.path, old: change.old, new: nil)
             let come = TreeChange(path: change.path, old: nil, new: change.new)
-            return try FilePatch(gone, old, .text([]), format).text()
-                + FilePatch(come, .text([]), new, format).text()
+            return try FilePatch(gone, old, []).text() + FilePatch(come, [], new).text()
         }
         var text = Array("diff --git ".utf8) + name("a/") + [ASCII.space] + name("b/")
         text.append(ASCII.lineFeed)
         text += modes.utf8
         guard change.old?.id != change.new?.id else { return text }
-        let none = String(repeating: "0", count: format.byteCount * 2)
-        text += "index \(change.old?.id.description ?? none)..".utf8
-        text += (change.new?.id.description ?? none).utf8
+        text += "index \(change.ids.old)..\(change.ids.new)".utf8
         if let old = change.old, let new = change.new, old.mode == new.mode {
-            text += " \(String(old.mode, radix: 8))".utf8
+            text += " \(old.modeText)".utf8
         }
         text.append(ASCII.lineFeed)
         let before = change.old == nil ? Array("/dev/null".utf8) : name("a/")
         let after = change.new == nil ? Array("/dev/null".utf8) : name("b/")
-        guard case .text(let oldText) = old, case .text(let newText) = new,
-            Self.lineEnds(oldText) + Self.lineEnds(newText) <= Self.linesMax
-        else {
+        guard let old, let new, Self.lineEnds(old) + Self.lineEnds(new) <= Self.linesMax else {
             text += "Binary files ".utf8
             return text + before + Array(" and ".utf8) + after + Array(" differ\n".utf8)
         }
-        let (oldLines, newLines) = (Self.lines(oldText), Self.lines(newText))
         let hunks = try UnifiedDiff.text(
-            old: oldLines, new: newLines, name: "", showsFunctions: true)
+            old: Self.lines(old), new: Self.lines(new), name: "", showsFunctions: true)
         // The first two lines are the diff's own names.
         guard let first = hunks.firstIndex(of: ASCII.lineFeed),
             let end = hunks[(first + 1)...].firstIndex(of: ASCII.lineFeed)
@@ -87,12 +73,11 @@ struct FilePatch {
     }
 
     private var modes: String {
-        func octal(_ side: TreeChange.Side) -> String { String(side.mode, radix: 8) }
         guard let old = change.old else {
-            return change.new.map { "new file mode \(octal($0))\n" } ?? ""
+            return change.new.map { "new file mode \($0.modeText)\n" } ?? ""
         }
-        guard let new = change.new else { return "deleted file mode \(octal(old))\n" }
-        return old.mode == new.mode ? "" : "old mode \(octal(old))\nnew mode \(octal(new))\n"
+        guard let new = change.new else { return "deleted file mode \(old.modeText)\n" }
+        return old.mode == new.mode ? "" : "old mode \(old.modeText)\nnew mode \(new.modeText)\n"
     }
 
     private static func lineEnds(_ text: [UInt8]) -> Int {

@@ -6,25 +6,32 @@ internal import SmallWebCore
 /// commits to list.
 struct LogReader {
     private let repository: Repository
-    private let question: LogQuestion
     private let wantsItems: Bool
-    private var format: ObjectFormat { repository.format }
+    private let from, to: String?
+    /// Limit of commits; `nil` for all.
+    private let count: Int?
+    /// Earliest commit date, in Unix seconds.
+    private let since: Int?
+    private let isFull: Bool
+    /// Limits the list to changes of these paths and all below; empty for everything.
+    private let paths: [[UInt8]]
 
-    init(_ repository: Repository, _ question: LogQuestion, wantsItems: Bool) {
-        (self.repository, self.question) = (repository, question)
-        self.wantsItems = wantsItems
+    init(_ repository: Repository, wantsItems: Bool) {
+        (self.repository, self.wantsItems) = (repository, wantsItems)
+        let question = repository.address.question
+        (from, to) = (question.range?.from, question.range?.to)
+        (count, since) = (question.number(.count), question.since)
+        (isFull, paths) = (question.text(.format) == "full", question.bytes(.path))
     }
 
     /// The commits and the start of the walk.
-    private struct Found {
-        let pack: PackSpool
-        let graph: CommitGraph
-        let start: CommitGraph.Number
+    private typealias Found = (
+        pack: PackSpool, graph: CommitGraph, start: CommitGraph.Number,
         /// Commits excluded by the range, if the server has sent them.
-        let excluded: Set<CommitGraph.Number>
+        excluded: Set<CommitGraph.Number>,
         /// True if the server was told of a known version, so that its parents may be missing.
-        let isPart: Bool
-    }
+        isPart: Bool
+    )
 
     /// With paths, the number of commits to look at is unknown in advance.
     private static let firstDepth = 256
@@ -32,22 +39,21 @@ struct LogReader {
     /// - Returns: `unverified` if the server itself lacks a part of the history.
     /// - Throws: `permanent-failure` when there is no such version, `too-large`.
     func read(_ emit: Emit) async throws(FetchError) -> Completeness {
-        let range = question.range
-        try await repository.lookUp((range.from.map { [$0] } ?? []) + [range.to])
-        let to = try await repository.resolve(range.to)
-        var from: ObjectID?
-        if let name = range.from { from = try await repository.resolve(name) }
-        var depth = question.count
-        if !question.paths.isEmpty { depth = depth.map { max($0, Self.firstDepth) } }
-        if range.from != nil || question.since != nil { depth = nil }
-        let states = PathStates(repository, question.paths)
+        try await repository.lookUp((from.map { [$0] } ?? []) + [to])
+        let end = try await repository.resolve(to)
+        var start: ObjectID?
+        if let from { start = try await repository.resolve(from) }
+        var depth = count
+        if !paths.isEmpty { depth = depth.map { max($0, Self.firstDepth) } }
+        if from != nil || since != nil { depth = nil }
+        let states = PathStates(repository, paths)
         while true {
-            let found = try await find(to, from, depth)
+            let found = try await find(end, start, depth)
             var list: (commits: [CommitGraph.Number], isWhole: Bool)?
-            if let found { list = try await self.list(found, states, from) }
-            let hasEnough = question.count.map { $0 <= list?.commits.count ?? 0 } ?? true
-            if let reached = depth, !question.paths.isEmpty, !hasEnough, list?.isWhole == false {
-                depth = reached > LogQuestion.countMax / 4 ? nil : reached * 4
+            if let found { list = try await self.list(found, states, start) }
+            let hasEnough = count.map { $0 <= list?.commits.count ?? 0 } ?? true
+            if let reached = depth, !paths.isEmpty, !hasEnough, list?.isWhole == false {
+                depth = FetchRequest.deeper(reached)
                 continue
             }
             var head = repository.server.listHead(name: "log")
@@ -61,57 +67,50 @@ struct LogReader {
     }
 
     private func find(
-        _ to: ObjectID, _ from: ObjectID?, _ depth: Int?
+        _ end: ObjectID, _ start: ObjectID?, _ depth: Int?
     ) async throws(FetchError) -> Found? {
-        let range = question.range
-        guard let pack = try await fetch(to, from, depth) else { return nil }
-        let graph = CommitGraph(pack, format)
-        guard let start = try graph.commit(behind: to, named: range.to) else {
-            if from != nil { return nil }
-            throw FetchError(.protocolError, .body, "the server sent another object than \(to)")
+        guard let pack = try await fetch(end, start, depth) else { return nil }
+        let graph = CommitGraph(pack)
+        guard let first = try graph.commit(behind: end, named: to) else {
+            if start != nil { return nil }
+            throw .anotherObject(than: end)
         }
-        let bottom = try from.flatMap { id throws(FetchError) in
-            try graph.commit(behind: id, named: range.from)
+        let bottom = try start.flatMap { id throws(FetchError) in
+            try graph.commit(behind: id, named: from)
         }
         let excluded = try bottom.map { number throws(FetchError) in
             try graph.reachable(from: [number])
         }
-        let isPart = from != nil && bottom == nil
-        return Found(
-            pack: pack, graph: graph, start: start, excluded: excluded ?? [], isPart: isPart)
+        return (pack, graph, first, excluded ?? [], isPart: start != nil && bottom == nil)
     }
 
     /// - Returns: `nil` when the server has no commit since that date.
     private func fetch(
-        _ to: ObjectID, _ from: ObjectID?, _ depth: Int?
+        _ end: ObjectID, _ start: ObjectID?, _ depth: Int?
     ) async throws(FetchError) -> PackSpool? {
-        var request = FetchRequest(wants: [to], filter: .trees)
+        var request = FetchRequest(wants: [end], filter: .trees)
         // Before version 2 there is only one request, so it covers all that paths need.
-        let isSingle = repository.server.version < 2 && !question.paths.isEmpty
-        if let name = question.range.from, let from {
+        let isSingle = repository.server.version < 2 && !paths.isEmpty
+        if let from, let start {
             // A server ignores a `have` that it does not have, and sends all history. So only
             // listed versions are sent as `have`; others are requested as well.
-            if ObjectID(hex: name) == nil && !isSingle {
-                request.haves = [from]
-            } else if from != to {
-                request.wants.append(from)
+            if ObjectID(hex: from) == nil && !isSingle {
+                request.haves = [start]
+            } else if start != end {
+                request.wants.append(start)
             }
         }
-        if !isSingle { request.since = question.since }
+        if !isSingle { request.since = since }
         // The first N commits are at most N deep.
-        if question.since == nil && request.wants.count == 1 { request.depth = depth }
-        if let since = question.since, repository.canFilter {
+        if since == nil && request.wants.count == 1 { request.depth = depth }
+        if let since, repository.canFilter {
             // A server that finds no such commit may hang up silently.
-            let newest = try await repository.load(to, of: to) { _ in }
-            if newest.type == .commit,
-                try Commit(parsing: newest.content[...], format).date < since
-            {
-                return nil
-            }
+            let newest = try await repository.load(end, of: end)
+            if newest.type == .commit, try Commit(newest).date < since { return nil }
         }
         do throws(FetchError) {
             return try await repository.history(request)
-        } catch  where question.since != nil && error.message.contains(text: Self.noCommits) {
+        } catch  where since != nil && error.message.contains(text: Self.noCommits) {
             repository.forgetRefusal()
             return nil
         }
@@ -122,14 +121,14 @@ struct LogReader {
 
     /// The commits in their order, and true if none is missing.
     private func list(
-        _ found: Found, _ states: PathStates, _ from: ObjectID?
+        _ found: Found, _ states: PathStates, _ bottom: ObjectID?
     ) async throws(FetchError) -> (commits: [CommitGraph.Number], isWhole: Bool) {
         let graph = found.graph
         var history: PathHistory?
-        let isCut = question.range.from != nil || question.since != nil
-        if !question.paths.isEmpty {
+        let isCut = from != nil || since != nil
+        if !paths.isEmpty {
             let made = PathHistory(
-                repository, graph, states, bottom: from, excluded: found.excluded)
+                repository, graph, states, bottom: bottom, excluded: found.excluded)
             try await made.load(
                 from: found.start, needsBoundary: isCut && repository.server.version == 2,
                 repository.canFilter ? nil : found.pack)
@@ -138,11 +137,11 @@ struct LogReader {
         var (commits, isWhole) = ([CommitGraph.Number](), true)
         var walk = CommitGraph.Walk(excluding: found.excluded)
         walk.add(found.start, try graph.node(found.start).date)
-        while commits.count < question.count ?? LogQuestion.countMax, let number = walk.next() {
+        while commits.count < count ?? GitQuestion.countMax, let number = walk.next() {
             let node = try graph.node(number)
-            if let since = question.since, node.date < since { continue }
+            if let since, node.date < since { continue }
             // Parents that were not requested may be missing: excluded ones, and older ones.
-            if node.lacksParents && commits.count + 1 < question.count ?? .max {
+            if node.lacksParents && commits.count + 1 < count ?? .max {
                 if !isCut { isWhole = false }
                 guard found.isPart || repository.cut.contains(graph.id(number)) else {
                     throw FetchError(
@@ -161,35 +160,36 @@ struct LogReader {
         _ commits: [CommitGraph.Number], of graph: CommitGraph, _ emit: Emit
     ) async throws(FetchError) {
         var lines: [UInt8] = []
-        for (count, number) in commits.enumerated() {
-            let entry = LogEntry(try graph.commit(number), graph.id(number))
-            if question.isFull && count > 0 { lines.append(ASCII.lineFeed) }
-            lines += question.isFull ? entry.full : entry.line
-            if wantsItems { try await emit(.item(entry.item(repository.address))) }
-            if lines.count >= Self.pieceBytes {
-                try await emit(.body(lines[...]))
-                lines = []
-                try await LongWork.pause()
-            }
+        for (index, number) in commits.enumerated() {
+            let commit = try graph.commit(number)
+            if isFull && index > 0 { lines.append(ASCII.lineFeed) }
+            lines += isFull ? commit.fullEntry : commit.entryLine
+            if wantsItems { try await emit(.item(commit.item(repository.address))) }
+            if try await flush(&lines, emit) { try await LongWork.pause() }
         }
-        if !lines.isEmpty { try await emit(.body(lines[...])) }
+        try await flush(&lines, atLeast: 1, emit)
     }
-
-    private static let pieceBytes = 65_536
 }
 
-struct LogEntry {
-    private let commit: Commit
-    private let id: ObjectID
+/// Emits `body` and empties it, if it has enough bytes; else returns false.
+@discardableResult
+func flush(
+    _ body: inout [UInt8], atLeast bytesMin: Int = 65_536, _ emit: Emit
+) async throws(FetchError) -> Bool {
+    guard body.count >= bytesMin else { return false }
+    let bytes = body
+    body = []
+    try await emit(.body(bytes[...]))
+    return true
+}
 
-    init(_ commit: Commit, _ id: ObjectID) { (self.commit, self.id) = (commit, id) }
-
+extension Commit {
     /// The id, the author's date and name, and the subject, between tabs.
-    var line: [UInt8] {
-        let author = Ident(commit.inUTF8(commit.author)[...])
+    var entryLine: [UInt8] {
+        let author = Ident(inUTF8(author)[...])
         let fields: [[UInt8]] = [
             Array(id.description.utf8), Array((author?.date?.iso8601 ?? "").utf8),
-            Array(author?.name ?? []), Commit.paragraph(commit.text).subject,
+            Array(author?.name ?? []), Commit.paragraph(text).subject,
         ]
         // Control characters would break the format.
         let plain = fields.map { $0.map { $0 < 0x20 || $0 == 0x7F ? ASCII.space : $0 } }
@@ -197,72 +197,58 @@ struct LogEntry {
     }
 
     /// The format `medium` of git-log(1), with whole ids.
-    var full: [UInt8] {
-        var text = Array("commit \(id)\n".utf8)
-        if commit.parents.count > 1 {
-            let parents = commit.parents.map(\.description).joined(separator: " ")
-            text += "Merge: \(parents)\n".utf8
+    var fullEntry: [UInt8] {
+        var entry = Array("commit \(id)\n".utf8)
+        if parents.count > 1 {
+            entry += "Merge: \(parents.map(\.description).joined(separator: " "))\n".utf8
         }
-        if let author = Ident(commit.inUTF8(commit.author)[...]) {
-            text += "Author: ".utf8
-            text += author.name + Array(" <".utf8) + author.mail + Array(">\n".utf8)
-            text += "Date:   \((author.date ?? GitDate(seconds: 0, zone: 0)).text)\n".utf8
+        if let author = Ident(inUTF8(author)[...]) {
+            entry += "Author: ".utf8
+            entry += author.name + Array(" <".utf8) + author.mail + Array(">\n".utf8)
+            entry += "Date:   \((author.date ?? GitDate(seconds: 0, zone: 0)).text)\n".utf8
         }
-        text.append(ASCII.lineFeed)
-        for line in Self.lines(commit.text) {
-            text += "    ".utf8
-            text += TextColumns.expanded(line)
-            text.append(ASCII.lineFeed)
+        entry.append(ASCII.lineFeed)
+        for line in text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
+            entry += "    ".utf8
+            entry += Self.expandingTabs(line.dropLast(while: ASCII.isWhiteSpace))
+            entry.append(ASCII.lineFeed)
         }
-        while let last = text.last, ASCII.isWhiteSpace(last) { text.removeLast() }
-        return text + [ASCII.lineFeed]
-    }
-
-    /// Lines without trailing white space.
-    private static func lines(_ text: ArraySlice<UInt8>) -> [ArraySlice<UInt8>] {
-        text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-            .map { $0.dropLast(while: ASCII.isWhiteSpace) }
+        while let last = entry.last, ASCII.isWhiteSpace(last) { entry.removeLast() }
+        return entry + [ASCII.lineFeed]
     }
 
     /// The record `commit`, with the URL of the single commit.
     func item(_ address: GitAddress) -> Item {
         var item = Item(
             kind: .record,
-            text: String(decoding: Commit.paragraph(commit.text).subject, as: UTF8.self),
+            text: String(decoding: Commit.paragraph(text).subject, as: UTF8.self),
             url: address.url(ofCommit: id))
         item.recordType = "commit"
-        (item.version, item.time) = (id.description, commit.date)
+        (item.version, item.time) = (id.description, date)
         item.facts = [
-            "oid": .text(id.description), "tree": .text(commit.tree.description),
-            "parents": .list(commit.parents.map { .text($0.description) }),
-            "author": person(commit.author), "committer": person(commit.committer),
-            "subject": Facts.Value(utf8: Commit.paragraph(commit.text).subject),
-            "message": Facts.Value(utf8: commit.inUTF8(commit.message)),
-            "signature": Facts.Value(commit.signature), "encoding": Facts.Value(commit.encoding),
+            "oid": .text(id.description), "tree": .text(tree.description),
+            "parents": .list(parents.map { .text($0.description) }),
+            "author": person(author), "committer": person(committer),
+            "subject": Facts.Value(utf8: Commit.paragraph(text).subject),
+            "message": Facts.Value(utf8: inUTF8(message)),
+            "signature": Facts.Value(signature), "encoding": Facts.Value(encoding),
         ]
         return item
     }
 
     private func person(_ line: ArraySlice<UInt8>) -> Facts.Value {
-        guard let ident = Ident(commit.inUTF8(line)[...]) else { return .none }
+        guard let ident = Ident(inUTF8(line)[...]) else { return .none }
         return .object([
             "name": Facts.Value(utf8: ident.name), "mail": Facts.Value(utf8: ident.mail),
             "date": Facts.Value(ident.date.map { UTCDate.second($0.seconds) }),
             "zone": Facts.Value(ident.date?.zoneText),
         ])
     }
-}
 
-extension Facts.Value {
-    /// Text if it is UTF-8, else bytes.
-    init(utf8 bytes: some Collection<UInt8>) {
-        self = String(validating: bytes, as: UTF8.self).map { .text($0) } ?? .bytes(Array(bytes))
-    }
-}
+    // MARK: Columns
 
-/// Expands tabs of messages as git-log(1) does, with tab stops every eight columns. Pure.
-enum TextColumns {
-    static func expanded(_ line: ArraySlice<UInt8>) -> [UInt8] {
+    /// Expands tabs as git-log(1) does, with stops every eight columns.
+    private static func expandingTabs(_ line: ArraySlice<UInt8>) -> [UInt8] {
         var (expanded, rest) = ([UInt8](), line)
         while let tab = rest.firstIndex(of: ASCII.tab) {
             // Text that is not UTF-8 has no columns; the rest stays unchanged.
@@ -291,5 +277,12 @@ enum TextColumns {
             return 2
         default: return 1
         }
+    }
+}
+
+extension Facts.Value {
+    /// Text if it is UTF-8, else bytes.
+    init(utf8 bytes: some Collection<UInt8>) {
+        self = String(validating: bytes, as: UTF8.self).map { .text($0) } ?? .bytes(Array(bytes))
     }
 }

@@ -13,7 +13,6 @@ final class PathStates {
 
     /// The number of a tree in which none of the paths exists.
     static let empty = 0
-    private static let treeBytesMax = 64 << 20
 
     init(_ repository: Repository, _ paths: [[UInt8]]) {
         self.repository = repository
@@ -54,11 +53,11 @@ final class PathStates {
     private func entries(
         of id: ObjectID, _ names: Set<ArraySlice<UInt8>>, _ pack: PackSpool
     ) throws(FetchError) -> [TreeEntry] {
-        guard let tree = try pack.object(id, bytesMax: Self.treeBytesMax), tree.type == .tree
+        guard let tree = try pack.object(id, bytesMax: PackSpool.bytesMax), tree.type == .tree
         else {
             throw FetchError(.protocolError, .body, "the server's pack lacks the tree \(id)")
         }
-        var cursor = TreeCursor(tree.content[...], repository.format)
+        var cursor = tree.tree
         var entries: [TreeEntry] = []
         while let entry = try cursor.next() {
             guard names.contains(entry.name) else { continue }
@@ -125,12 +124,9 @@ final class PathHistory {
         if !missing.isEmpty {
             let wants = missing.sorted { $0.description < $1.description }
             let commits = try await self.commits(wants)
-            let others = CommitGraph(commits, repository.format)
+            let others = CommitGraph(commits)
             for id in missing {
-                guard let number = others.find(id) else {
-                    throw FetchError(
-                        .protocolError, .body, "the server's pack lacks the object \(id)")
-                }
+                guard let number = others.find(id) else { throw .lacks(id) }
                 boundary[id] = try others.commit(number).tree
             }
             try await states.load(

@@ -3,16 +3,17 @@ internal import SmallWebCore
 
 /// A repository at its server: its references and objects.
 final class Repository {
-    let server: Advertisement
+    private(set) var server = Advertisement()
     let address: GitAddress
     let limits: Limits
     private let conversation: any GitConversation
     private let cache: ObjectCache
+    private let overheadMax: Overhead
     private var overhead: Overhead
     /// References known so far, by name.
-    private var refs: [String: ObjectID]
-    /// Other references that were listed before version 2.
-    private let others: VersionNames
+    private var refs: [String: ObjectID] = [:]
+    /// Short names of other branches and tags, as suggestions for a mistyped version.
+    private var others: [String] = []
     private var lookedUp: Set<String> = []
     /// Commits whose parents the server itself lacks.
     private(set) var shallow: Set<ObjectID> = []
@@ -22,21 +23,73 @@ final class Repository {
     private var snapshot: PackSpool?
 
     init(
-        _ conversation: any GitConversation, _ server: Advertisement, _ address: GitAddress,
-        _ cache: ObjectCache, _ limits: Limits, _ overhead: Overhead,
-        _ listed: VersionNames
+        _ conversation: any GitConversation, _ address: GitAddress, _ cache: ObjectCache,
+        _ limits: Limits, _ overhead: Overhead
     ) {
         self.conversation = conversation
-        self.server = server
         self.address = address
         self.cache = cache
         self.limits = limits
-        self.overhead = overhead
-        refs = listed.wanted
-        others = listed
-        shallow = server.shallow
-        cut = server.shallow
+        (self.overhead, overheadMax) = (overhead, overhead)
     }
+
+    // MARK: Greeting
+
+    /// Reads the server's greeting.
+    ///
+    /// - Parameters:
+    ///   - takeRef: Called with each reference that is listed before version 2.
+    ///   - pause: Called when all that has arrived is taken.
+    func greet(
+        _ takeRef: (ArraySlice<UInt8>) async throws(FetchError) -> Void,
+        pause: () async throws(FetchError) -> Void = {}
+    ) async throws(FetchError) {
+        try await conversation.greet(2) { decoder async throws(FetchError) in
+            while let packet = try conversation.next(&decoder) {
+                try overhead.add(packet)
+                switch try server.take(packet) {
+                case .more: break
+                case .end: return true
+                case .ref(let line): try await takeRef(line)
+                }
+            }
+            try await pause()
+            return false
+        }
+        (shallow, cut) = (server.shallow, server.shallow)
+    }
+
+    /// Reads the server's greeting, and keeps the references that the URL needs.
+    func greet() async throws(FetchError) {
+        let needsTags = address.question.kind == .describe
+        let candidates = address.versions.flatMap { Self.candidates($0 ?? "HEAD") }
+        try await greet { line throws(FetchError) in
+            let ref = try RefLine(plain: line, format)
+            // Not the target of a tag: a server may refuse objects that it has not listed.
+            let name = String(decoding: ref.name, as: UTF8.self)
+            let isOfTag = name.hasPrefix(Tag.prefix) || name.hasSuffix("^{}")
+            if candidates.contains(name) || needsTags && isOfTag, let oid = ref.oid {
+                refs[name] = ObjectID(hex: oid)
+            } else {
+                suggest(name)
+            }
+        }
+    }
+
+    /// Called when a part of the answer has come.
+    func renewOverhead() { overhead = overheadMax }
+
+    /// - Parameter name: A reference's full name.
+    private func suggest(_ name: String) {
+        guard others.count < Self.suggestionsMax, !name.hasSuffix("^{}"),
+            let prefix = Self.prefixes.first(where: name.hasPrefix)
+        else { return }
+        others.append(String(name.dropFirst(prefix.count)))
+    }
+
+    private static let prefixes = ["refs/heads/", Tag.prefix]
+    /// As many as ``Nearest`` looks at.
+    private static let suggestionsMax = 10_000
 
     var format: ObjectFormat { server.format }
 
@@ -44,39 +97,25 @@ final class Repository {
 
     // MARK: References
 
-    /// The object of a name; the target of annotated tags, if the server reports it.
+    /// The object of a name.
     ///
-    /// - Parameter name: A branch, tag, full reference or object id; `nil` is `HEAD`.
+    /// - Parameters:
+    ///   - name: A branch, tag, full reference or object id; `nil` is `HEAD`.
+    ///   - peels: True for the target of an annotated tag, if the server reports it; false for the
+    ///     tag itself.
     /// - Throws: `permanent-failure` when there is none.
-    func resolve(_ name: String?) async throws(FetchError) -> ObjectID {
+    func resolve(_ name: String?, peels: Bool = true) async throws(FetchError) -> ObjectID {
         let version = name ?? "HEAD"
         if let id = ObjectID(hex: version), id.format == format { return id }
-        try await lookUp([name])
+        try await lookUp([name], peels: peels)
         guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
             throw try await missing(name)
         }
         return id
     }
 
-    /// The object of a name; of a tag itself, not its target.
-    func resolveUnpeeled(_ name: String) async throws(FetchError) -> ObjectID {
-        if let id = ObjectID(hex: name), id.format == format { return id }
-        let candidates = Self.candidates(name)
-        var refs = refs
-        if server.version == 2 {
-            try await list(candidates) { ref in
-                let name = String(decoding: ref.name, as: UTF8.self)
-                if let oid = ref.oid { refs[name] = ObjectID(hex: oid) }
-            }
-        }
-        guard let id = candidates.lazy.compactMap({ refs[$0] }).first else {
-            throw try await missing(name)
-        }
-        return id
-    }
-
     /// Looks up several names in one exchange.
-    func lookUp(_ names: [String?]) async throws(FetchError) {
+    func lookUp(_ names: [String?], peels: Bool = true) async throws(FetchError) {
         let unknown = names.map { $0 ?? "HEAD" }.filter {
             !lookedUp.contains($0) && ObjectID(hex: $0)?.format != format
         }
@@ -86,7 +125,7 @@ final class Repository {
         try await list(candidates) { ref in
             let name = String(decoding: ref.name, as: UTF8.self)
             if candidates.contains(name), let oid = ref.oid {
-                refs[name] = ObjectID(hex: ref.peeled ?? oid)
+                refs[name] = ObjectID(hex: peels ? ref.peeled ?? oid : oid)
             }
         }
     }
@@ -138,11 +177,10 @@ final class Repository {
                 "the repository has no commit yet, or its HEAD is on none",
                 remedy: .listReferences)
         }
-        var others = others
         if server.version == 2 {
             do throws(FetchError) {
-                try await list(VersionNames.prefixes) { ref in
-                    others.add(String(decoding: ref.name, as: UTF8.self))
+                try await list(Self.prefixes) { ref in
+                    suggest(String(decoding: ref.name, as: UTF8.self))
                 }
             } catch  where error.outcome != .interrupted {
                 // The missing version is reported instead.
@@ -155,7 +193,7 @@ final class Repository {
                 .permanentFailure, .body, message + ", nor the whole id of an object",
                 hint: "a server finds an object by all \(digits) digits of its id")
         }
-        guard let question = Nearest.question(name, among: others.names) else {
+        guard let question = Nearest.question(name, among: others) else {
             return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
         }
         return FetchError(.permanentFailure, .body, message, hint: question)
@@ -170,10 +208,14 @@ final class Repository {
     }
 
     /// Requests references, in version 2.
-    private func list(
-        _ prefixes: [String], _ take: (RefLine) throws(FetchError) -> Void
+    ///
+    /// - Parameter pause: Called when all that has arrived is taken.
+    func list(
+        _ prefixes: [String], symrefs: Bool = false,
+        _ take: (RefLine) throws(FetchError) -> Void,
+        pause: () async throws(FetchError) -> Void = {}
     ) async throws(FetchError) {
-        let request = try RefList.request(prefixes: prefixes, symrefs: false, server)
+        let request = try RefList.request(prefixes: prefixes, symrefs: symrefs, server)
         let format = format
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
@@ -181,6 +223,7 @@ final class Repository {
                 try overhead.add(packet)
                 try take(try RefLine(attributed: text, format))
             }
+            try await pause()
             return false
         }
     }
@@ -190,7 +233,7 @@ final class Repository {
     /// - Throws: `too-large` when the server sends all files with them, and they are more than 64
     ///   MiB or the user's limit.
     func history(_ request: FetchRequest) async throws(FetchError) -> PackSpool {
-        var packLimits = PackLimits(objectsMax: LogQuestion.countMax)
+        var packLimits = PackLimits(objectsMax: GitQuestion.countMax)
         if !canFilter {
             packLimits = PackLimits()
             // A record's limit equals the usual one even if it was not chosen by the user.
@@ -208,7 +251,7 @@ final class Repository {
                 remedy: .raise(.bodyBytes), expected: error.expected)
         } catch  where error.outcome == .tooLarge {
             throw FetchError(
-                .tooLarge, .body, "more than \(LogQuestion.countMax) commits",
+                .tooLarge, .body, "more than \(GitQuestion.countMax) commits",
                 hint: "ask for fewer: a number of them, a range or a date",
                 expected: error.expected)
         }
@@ -226,32 +269,26 @@ final class Repository {
 
     // MARK: Objects
 
-    private static let objectBytesMax = 64 << 20
-
     /// A commit, tag or tree; or a file, if the server cannot send it alone.
     ///
     /// - Parameters:
     ///   - start: The object id of the version.
     ///   - whole: Called with the number of objects when the server sends the whole version.
     func load(
-        _ id: ObjectID, of start: ObjectID, whole: (Int) async throws(FetchError) -> Void
+        _ id: ObjectID, of start: ObjectID,
+        whole: (Int) async throws(FetchError) -> Void = { _ in }
     ) async throws(FetchError) -> PackObject {
         if let known = cache[id] { return known }
-        guard canFilter else {
-            let pack = try await wholeVersion(of: start, whole)
-            guard let object = try pack.object(id, bytesMax: Self.objectBytesMax) else {
-                throw FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
-            }
-            if object.type != .blob { cache.add(object) }
-            return object
-        }
-        let pack = try await fetch(
-            FetchRequest(wants: [id], depth: 1, filter: .trees),
-            PackLimits(
-                totalBytesMax: Self.objectBytesMax, packBytesMax: Self.objectBytesMax))
-        guard let object = try pack.object(id) else {
-            throw FetchError(
-                .protocolError, .body, "the server sent another object than \(id)")
+        let object: PackObject
+        if canFilter {
+            let bytesMax = PackSpool.bytesMax
+            let pack = try await fetch(
+                FetchRequest(wants: [id], depth: 1, filter: .trees),
+                PackLimits(totalBytesMax: bytesMax, packBytesMax: bytesMax))
+            guard let found = try pack.object(id) else { throw .anotherObject(than: id) }
+            object = found
+        } else {
+            object = try await wholeVersion(of: start, whole).required(id)
         }
         if object.type != .blob { cache.add(object) }
         return object
@@ -326,7 +363,7 @@ final class Repository {
             cut.formUnion(reply.shallow)
             if !isCut { shallow.formUnion(reply.shallow) }
         }
-        let request = try GitCommand.fetch(request, server)
+        let request = try request.encoded(for: server)
         try await conversation.exchange(request) { decoder async throws(FetchError) in
             while let packet = try conversation.next(&decoder) {
                 switch try reply.take(packet) {

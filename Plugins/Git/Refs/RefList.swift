@@ -53,7 +53,7 @@ struct RefList {
     static func request(
         prefixes: [String], symrefs: Bool, _ server: Advertisement
     ) throws(FetchError) -> [UInt8] {
-        var request = try GitCommand.header("ls-refs", server)
+        var request = try server.command("ls-refs")
         request += try PktLine.encode("peel\n")
         if symrefs { request += try PktLine.encode("symrefs\n") }
         for prefix in prefixes { request += try PktLine.encode("ref-prefix \(prefix)\n") }
@@ -65,14 +65,13 @@ struct RefList {
         (query.onlyHeads ? ["refs/heads/"] : []) + (query.onlyTags ? ["refs/tags/"] : [])
     }
 
-    /// Version 2: `oid SP name *(SP attribute)`.
-    mutating func add(attributed line: ArraySlice<UInt8>) throws(FetchError) {
-        let ref = try RefLine(attributed: line, format)
+    /// Adds a line of version 2.
+    mutating func add(_ ref: RefLine) {
         guard let oid = ref.oid else { return }
         add(ref.name, oid, symref: ref.symref, peeled: ref.peeled)
     }
 
-    /// Before version 2: `oid SP name`.
+    /// Adds a line from before version 2.
     mutating func add(plain line: ArraySlice<UInt8>) throws(FetchError) {
         let ref = try RefLine(plain: line, format)
         if let tag = pending, let tagOID = tag.oid, ref.name.suffix(3).elementsEqual("^{}".utf8),
@@ -162,11 +161,14 @@ struct RefLine {
     var symref: ArraySlice<UInt8>? { symrefRange.map { line[$0] } }
     var peeled: ArraySlice<UInt8>? { peeledRange.map { line[$0] } }
 
+    /// Before version 2: `oid SP name`.
+    ///
     /// - Throws: `protocol-error` for a malformed id or name.
     init(plain line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
         try self.init(line, nameEnd: line.endIndex, format)
     }
 
+    /// Version 2: `oid SP name *(SP attribute)`.
     init(attributed line: ArraySlice<UInt8>, _ format: ObjectFormat) throws(FetchError) {
         let idEnd = line.firstIndex(of: ASCII.space) ?? line.startIndex
         let end = line[min(idEnd + 1, line.endIndex)...].firstIndex(of: ASCII.space)

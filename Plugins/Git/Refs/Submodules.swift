@@ -36,13 +36,8 @@ struct Submodules: Hashable, Sendable {
 
 /// Settings in the syntax of git-config(1), one after the other, up to the first error. Pure.
 struct GitConfigurationReader {
-    struct Setting {
-        /// In lower case, like the key.
-        let section: String
-        let subsection: [UInt8]?
-        let key: String
-        let value: [UInt8]
-    }
+    /// Section and key are in lower case.
+    typealias Setting = (section: String, subsection: [UInt8]?, key: String, value: [UInt8])
 
     private var rest: ArraySlice<UInt8>
     private var section = ""
@@ -120,13 +115,11 @@ struct GitConfigurationReader {
             // A key alone is true.
             let isAlone = rest.first.map(ASCII.isLineEnd) ?? true
             guard isAlone else { return nil }
-            return Setting(section: section, subsection: subsection, key: key, value: [])
+            return (section, subsection, key, [])
         }
         rest.removeFirst()
         skipBlanks()
-        return takeValue().map {
-            Setting(section: section, subsection: subsection, key: key, value: $0)
-        }
+        return takeValue().map { (section, subsection, key, $0) }
     }
 
     /// Reads to the end of the line; `nil` for a syntax error.

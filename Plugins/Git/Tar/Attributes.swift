@@ -4,9 +4,11 @@ internal import SmallWebCore
 /// The attributes that `.gitattributes` files give to a path (gitattributes(5)). Pure.
 struct Attributes: Sendable {
     /// An attribute's value; `nil` if unspecified.
-    enum Value: Hashable, Sendable {
+    enum Value: Hashable, Sendable, ExpressibleByStringLiteral {
         case set, unset
         case text([UInt8])
+
+        init(stringLiteral text: String) { self = .text(Array(text.utf8)) }
     }
 
     /// The attributes of one path, by name.

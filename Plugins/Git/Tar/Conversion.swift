@@ -46,21 +46,11 @@ struct Conversion: Hashable, Sendable {
     // MARK: Attributes
 
     private static func lineEnds(_ attributes: Attributes.Values) -> LineEnds? {
-        enum Text { case binary, text, input, auto }
-        func text(_ value: Attributes.Value?) -> Text? {
-            switch value {
-            case .set: .text
-            case .unset: .binary
-            case .text(let word) where word.elementsEqual("input".utf8): .input
-            case .text(let word) where word.elementsEqual("auto".utf8): .auto
-            case .text, nil: nil
-            }
-        }
-        let kind = text(attributes["text"]) ?? text(attributes["crlf"])
-        guard kind != .binary, case .text(let eol) = attributes["eol"],
-            eol.elementsEqual("crlf".utf8)
-        else { return nil }
-        return kind == .auto ? .inText : .always
+        let known: [Attributes.Value] = [.set, .unset, "input", "auto"]
+        let kind = [attributes["text"], attributes["crlf"]].compactMap { $0 }
+            .first(where: known.contains)
+        guard kind != .unset, attributes["eol"] == "crlf" else { return nil }
+        return kind == "auto" ? .inText : .always
     }
 
     private static func encoding(_ value: Attributes.Value?) -> String? {

@@ -145,7 +145,8 @@ final class LFSFiles {
         options.fields.removeAll { given.contains($0.name.lowercased()) }
         options.fields += fields
         for _ in 0...Self.redirectsMax {
-            let received = Received(file, Spool(memoryMax: Self.memoryMax), try Digest(.sha256))
+            let content = Spool(memoryMax: Self.memoryMax)
+            let digest = try Digest(.sha256)
             var location: String?
             try await exchange(target, options) { reply throws(FetchError) in
                 location =
@@ -155,9 +156,12 @@ final class LFSFiles {
                     try Self.check(reply, of: "Git LFS at \(target.hostAndPort ?? "")")
                 }
             } onBody: { bytes throws(FetchError) in
-                if location == nil { try received.add(bytes) }
+                if location == nil { try file.append(bytes, to: content, digest) }
             }
-            guard let location else { return try received.finish() }
+            guard let location else {
+                try file.check(content, digest)
+                return content
+            }
             target = try LFSBatch.target(location, from: target)
             options = HTTPOptions(request)
                 .redirected(status: nil, isSameOrigin: try isOurs(target))
@@ -207,45 +211,5 @@ final class LFSFiles {
                 .permanentFailure, .body, "\(server): \(reason)",
                 hint: "without the key lfs the archive has pointers in place of the files")
         }
-    }
-}
-
-/// A file that is arriving. It is held back until its hash is known.
-private final class Received {
-    private let file: LFSPointer
-    private let content: Spool
-    private let digest: Digest
-
-    init(_ file: LFSPointer, _ content: Spool, _ digest: Digest) {
-        (self.file, self.content, self.digest) = (file, content, digest)
-    }
-
-    /// - Throws: `protocol-error` for more bytes than the file has.
-    func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        guard content.count + bytes.count <= file.byteCount else {
-            throw FetchError(
-                .protocolError, .body,
-                "Git LFS sends more than the \(file.byteCount) bytes of \(file.digits)",
-                expected: String(file.byteCount))
-        }
-        digest.update(bytes)
-        try content.append(bytes)
-    }
-
-    /// - Throws: `protocol-error` for another file.
-    func finish() throws(FetchError) -> Spool {
-        guard content.count == file.byteCount else {
-            throw FetchError(
-                .protocolError, .body,
-                "Git LFS sends \(content.count) bytes of the \(file.byteCount) of \(file.digits)",
-                expected: String(file.byteCount), actual: String(content.count))
-        }
-        let found = digest.finish().hex
-        guard found == file.digits else {
-            throw FetchError(
-                .protocolError, .body, "Git LFS sends another file than \(file.digits)",
-                expected: file.digits, actual: found)
-        }
-        return content
     }
 }

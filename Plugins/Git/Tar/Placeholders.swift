@@ -5,12 +5,11 @@ internal import SmallWebCore
 /// commit (PRETTY FORMATS of git-log(1)). Pure.
 struct Placeholders {
     private let commit: Commit
-    private let id: ObjectID
     /// Placeholders left as they are, since they depend on more than the commit, or change with
     /// time.
     private(set) var unknown: [String] = []
 
-    init(_ commit: Commit, _ id: ObjectID) { (self.commit, self.id) = (commit, id) }
+    init(_ commit: Commit) { self.commit = commit }
 
     /// - Parameter bytesMax: Limits the result, and separately the bytes read from the commit: a
     ///   placeholder of two bytes may stand for a long message.
@@ -90,7 +89,7 @@ struct Placeholders {
             let digits = rest.dropFirst().prefix(2)
             guard digits.count == 2, let byte = ASCII.bytes(hex: digits) else { return nil }
             return (byte, 3)
-        case UInt8(ascii: "H"): return text("\(id)")
+        case UInt8(ascii: "H"): return text("\(commit.id)")
         case UInt8(ascii: "T"): return text("\(commit.tree)")
         case UInt8(ascii: "P"):
             return text(commit.parents.map(\.description).joined(separator: " "))

@@ -5,9 +5,11 @@ internal import SmallWebFormats
 /// Writes one archive from a pack with all its objects.
 final class TarArchive {
     private let pack: PackSpool
-    private let format: ObjectFormat
-    private let question: TarQuestion
-    private let commit: (id: ObjectID, commit: Commit)?
+    private let question: GitQuestion
+    /// Put before each name in the archive.
+    private let prefix: [UInt8]
+    /// Number of leading directories to remove from each name.
+    private let strip: Int
     private var attributes: Attributes
     private let files: LFSFiles?
     private let modules: Submodules
@@ -30,7 +32,6 @@ final class TarArchive {
 
     /// Limit of entries, including directories.
     private static let entriesMax = 1 << 20
-    private static let outputBytes = 65_536
     private static let linkBytesMax = 65_536
     /// Limit of the `.gitattributes` of a directory and those above it, together: each line takes
     /// some hundred bytes of memory.
@@ -46,33 +47,26 @@ final class TarArchive {
     private static let bigFileBytes = 512 << 20
 
     init(
-        pack: PackSpool, format: ObjectFormat, question: TarQuestion,
-        commit: (id: ObjectID, commit: Commit)?, attributes: Attributes, files: LFSFiles?,
-        modules: Submodules
+        pack: PackSpool, question: GitQuestion, commit: Commit?, attributes: Attributes,
+        files: LFSFiles?, modules: Submodules
     ) {
         self.pack = pack
-        self.format = format
         self.question = question
-        self.commit = commit
+        prefix = question.bytes(.prefix).first ?? []
+        strip = question.number(.strip) ?? 0
         self.attributes = attributes
         self.files = files
         self.modules = modules
-        tar = TarWriter(modified: commit?.commit.date ?? 0, comment: commit?.id.description)
-        placeholders = commit.map { Placeholders($0.commit, $0.id) }
+        tar = TarWriter(modified: commit?.date ?? 0, comment: commit?.id.description)
+        placeholders = commit.map { Placeholders($0) }
     }
 
     /// - Throws: `protocol-error` when the pack lacks it.
     static func attributes(
         _ id: ObjectID, _ pack: PackSpool
     ) throws(FetchError) -> ArraySlice<UInt8> {
-        guard let object = try pack.object(id, bytesMax: attributesBytesMax) else {
-            throw lacks(id)
-        }
+        let object = try pack.required(id, bytesMax: attributesBytesMax)
         return object.type == .blob ? object.content[...] : []
-    }
-
-    private static func lacks(_ id: ObjectID) -> FetchError {
-        FetchError(.protocolError, .body, "the server's pack lacks the object \(id)")
     }
 
     /// True if the archive equals git-archive's: no placeholder was left unexpanded.
@@ -96,7 +90,7 @@ final class TarArchive {
     ) async throws(FetchError) {
         try await checkTrees(top, at: path)
         // With leading directories removed, two files may have the same name.
-        guard question.strip > 0 || files != nil else { return }
+        guard strip > 0 || files != nil else { return }
         isRehearsal = true
         try await walk(top, at: path, trees: trees) { _ in }
         (isRehearsal, queued, names) = (false, [], [:])
@@ -128,10 +122,9 @@ final class TarArchive {
             let pathBytes = directoryBytes + entry.name.count
             try TreePath.check(pathBytes: pathBytes)
             guard entry.kind != .submodule else { continue }
-            guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
+            guard let number = pack.find(entry.id) else { throw .lacks(entry.id) }
             guard pack.type(number) == (entry.kind == .directory ? .tree : .blob) else {
-                throw FetchError(
-                    .protocolError, .body, "the object \(entry.id) is not what its tree says")
+                throw .mistyped(entry.id)
             }
             switch entry.kind {
             case .directory:
@@ -172,8 +165,7 @@ final class TarArchive {
     }
 
     private func tree(_ id: ObjectID) throws(FetchError) -> TreeCursor {
-        guard let object = try pack.object(id, bytesMax: 64 << 20) else { throw Self.lacks(id) }
-        return TreeCursor(object.content[...], format)
+        try pack.required(id).tree
     }
 
     // MARK: Writing
@@ -194,8 +186,8 @@ final class TarArchive {
         _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
     ) async throws(FetchError) {
         output += tar.begin()
-        if question.prefix.last == ASCII.slash {
-            var base = question.prefix
+        if prefix.last == ASCII.slash {
+            var base = prefix
             while base.count > 1 && base[base.count - 2] == ASCII.slash { base.removeLast() }
             output += tar.entry(base, .directory, shortName: "\(trees[0])")
         }
@@ -275,13 +267,6 @@ final class TarArchive {
         }
     }
 
-    private func flush(_ emit: Emit) async throws(FetchError) {
-        guard output.count >= Self.outputBytes else { return }
-        let bytes = output
-        output = []
-        try await emit(.body(bytes[...]))
-    }
-
     private func isIgnored(_ path: [UInt8]) throws(FetchError) -> Bool {
         try attributes.values(for: path)["export-ignore"] == .set
     }
@@ -297,7 +282,7 @@ final class TarArchive {
         queued.removeAll()
         for (path, id) in directories {
             try put(path, .directory, id)
-            try await flush(emit)
+            try await flush(&output, emit)
         }
         let values = try attributes.values(for: path)
         guard values["export-ignore"] != .set else { return }
@@ -311,14 +296,12 @@ final class TarArchive {
                     "oid": .text(entry.id.description),
                 ]))
         case .symbolicLink:
-            guard let object = try pack.object(entry.id, bytesMax: Self.linkBytesMax) else {
-                throw Self.lacks(entry.id)
-            }
+            let object = try pack.required(entry.id, bytesMax: Self.linkBytesMax)
             try put(path, .symbolicLink(target: object.content), entry.id)
         case .file, .executable, .directory:
             try await writeFile(entry, path, values, emit)
         }
-        try await flush(emit)
+        try await flush(&output, emit)
     }
 
     /// - Throws: `protocol-error` for a name that is there already, unless both are directories:
@@ -326,7 +309,7 @@ final class TarArchive {
     private func put(
         _ path: [UInt8], _ kind: TarWriter.Kind, _ id: ObjectID
     ) throws(FetchError) {
-        guard let path = question.stripped(path) else { return }
+        guard let path = stripped(path) else { return }
         guard !isRehearsal else {
             var hasher = Hasher()
             hasher.combine(path.last == ASCII.slash ? path.dropLast() : path[...])
@@ -341,19 +324,29 @@ final class TarArchive {
             }
             return
         }
-        output += tar.entry(question.prefix + path, kind, shortName: "\(id)")
+        output += tar.entry(prefix + path, kind, shortName: "\(id)")
+    }
+
+    /// A path without the leading directories; `nil` when nothing is left.
+    private func stripped(_ path: [UInt8]) -> [UInt8]? {
+        var rest = path[...]
+        for _ in 0..<strip {
+            guard let slash = rest.firstIndex(of: ASCII.slash) else { return nil }
+            rest = rest[(slash + 1)...]
+        }
+        return rest.isEmpty ? nil : Array(rest)
     }
 
     private func writeFile(
         _ entry: TreeEntry, _ path: [UInt8], _ values: Attributes.Values, _ emit: Emit
     ) async throws(FetchError) {
-        guard question.stripped(path) != nil else { return }
-        guard let number = pack.find(entry.id) else { throw Self.lacks(entry.id) }
+        guard stripped(path) != nil else { return }
+        guard let number = pack.find(entry.id) else { throw .lacks(entry.id) }
         let isExecutable = entry.kind == .executable
         let size = try pack.size(number)
         let name = String(decoding: path, as: UTF8.self)
         let pointer = try pointer(number, size)
-        let isInLFS = pointer != nil && files != nil && values["filter"] == .text(Array("lfs".utf8))
+        let isInLFS = pointer != nil && files != nil && values["filter"] == "lfs"
         if isRehearsal {
             if isInLFS { pointers.append(number) }
             return try put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
@@ -371,7 +364,7 @@ final class TarArchive {
         guard isSubstituted || !conversion.isEmpty && size <= Self.bigFileBytes else {
             if let pointer {
                 let why =
-                    question.takesLargeFiles && files == nil ? ": Git LFS needs HTTP" : ""
+                    question.flag(.largeFiles) && files == nil ? ": Git LFS needs HTTP" : ""
                 try await emit(
                     .note(
                         Note(
@@ -382,7 +375,7 @@ final class TarArchive {
             try put(path, .file(byteCount: size, isExecutable: isExecutable), entry.id)
             try await pack.stream(number) { bytes async throws(FetchError) in
                 output += bytes
-                try await flush(emit)
+                try await flush(&output, emit)
             }
             output += tar.padding(size)
             return
@@ -439,7 +432,7 @@ final class TarArchive {
         let byteCount = content.count
         try await content.drain { bytes async throws(FetchError) in
             output += bytes
-            try await flush(emit)
+            try await flush(&output, emit)
         }
         output += tar.padding(byteCount)
     }

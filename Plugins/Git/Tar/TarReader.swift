@@ -8,15 +8,13 @@ internal import SmallWebFormats
 /// for the directory with all its contents and the `.gitattributes` above it.
 struct TarReader {
     private let repository: Repository
-    private let question: TarQuestion
     /// Source of files in Git LFS; `nil` if pointers are kept.
     private let files: LFSFiles?
     private var address: GitAddress { repository.address }
-    private var format: ObjectFormat { repository.format }
 
-    init(_ repository: Repository, _ question: TarQuestion, files: LFSFiles?) {
-        (self.repository, self.question) = (repository, question)
-        self.files = question.takesLargeFiles ? files : nil
+    init(_ repository: Repository, files: LFSFiles?) {
+        self.repository = repository
+        self.files = repository.address.question.flag(.largeFiles) ? files : nil
     }
 
     /// - Returns: `unverified` if placeholders were left unexpanded.
@@ -43,11 +41,11 @@ struct TarReader {
         }
         let pack = try await fetch(place, path, start)
         let archive = TarArchive(
-            pack: pack, format: format, question: question, commit: place.commit,
+            pack: pack, question: address.question, commit: place.commit,
             attributes: try attributes(place, path, pack), files: files,
             modules: Submodules(
                 try place.modules.flatMap { id throws(FetchError) in
-                    try pack.object(id, bytesMax: 64 << 20)?.content[...]
+                    try pack.object(id, bytesMax: PackSpool.bytesMax)?.content[...]
                 } ?? []))
         let trees = place.trees.isEmpty ? [place.entry.id] : place.trees
         try await archive.check(place.entry, at: path, trees: trees)

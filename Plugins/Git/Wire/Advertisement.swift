@@ -81,6 +81,20 @@ struct Advertisement: Sendable {
         value("fetch")?.split(separator: " ").contains(feature) ?? false
     }
 
+    static let agent = "agent=smallweb"
+
+    /// The beginning of a request of version 2: the command and our capabilities, without
+    /// arguments. Only capabilities that the server has offered: it would hang up silently at
+    /// others.
+    func command(_ name: String) throws(FetchError) -> [UInt8] {
+        var bytes = try PktLine.encode("command=\(name)\n")
+        if value("agent") != nil { bytes += try PktLine.encode("\(Self.agent)\n") }
+        if value("object-format") != nil {
+            bytes += try PktLine.encode("object-format=\(format.rawValue)\n")
+        }
+        return bytes + PktLine.delimPacket
+    }
+
     var facts: Facts {
         [
             "git": .object([

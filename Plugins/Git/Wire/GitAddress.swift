@@ -8,9 +8,9 @@ struct GitAddress: Hashable, Sendable {
     let repository: URI
     /// Components of the path to a file or directory; `nil` asks for the references.
     let path: [[UInt8]]?
-    /// A branch, tag, full reference or object id; `nil` is `HEAD`.
-    let version: String?
     let question: GitQuestion
+    /// A branch, tag, full reference or object id; `nil` is `HEAD`.
+    var version: String? { question.version }
     private let query: String?
     /// The URL up to the path in the repository.
     private let base: String
@@ -43,13 +43,15 @@ struct GitAddress: Hashable, Sendable {
             }
         }
         query = uri.query
-        (version, question) = try GitQuestion.parse(uri.query)
-        switch question {
+        question = try GitQuestion(uri.query)
+        switch question.kind {
         case .tar: break
-        case .content where version == nil || path != nil: break
         case .content:
-            throw .badURL("?ref= without a path", hint: "write …/repository//path?ref=version")
-        default:
+            guard version == nil || path != nil else {
+                throw .badURL(
+                    "?ref= without a path", hint: "write …/repository//path?ref=version")
+            }
+        case .log, .describe, .difference, .references, .object:
             guard path == nil else {
                 throw .badURL(
                     "a path in the repository before \"?\(uri.query ?? "")\"",
@@ -60,27 +62,11 @@ struct GitAddress: Hashable, Sendable {
 
     /// True for everything but the list of references.
     var isOfContents: Bool {
-        switch question {
-        case .content: path != nil
-        case .references: false
-        default: true
-        }
+        question.kind == .content ? path != nil : question.kind != .references
     }
-
-    /// True if all tags have to be looked up.
-    var needsTags: Bool { if case .describe = question { true } else { false } }
 
     /// The versions to look up; `nil` for `HEAD`.
-    var versions: [String?] {
-        switch question {
-        case .content, .tar: [version]
-        case .references: []
-        case .log(let log): [log.range.from, log.range.to]
-        case .describe(let describe): [describe.version]
-        case .object(let name): [name]
-        case .difference(let difference): [difference.range.from, difference.range.to]
-        }
-    }
+    var versions: [String?] { question.range.map { [$0.from, $0.to] } ?? [version] }
 
     /// The first packet of a git:// connection (gitprotocol-pack(5)). Parameters other than the
     /// host follow a second NUL, where servers from before protocol version 1 stop reading.

@@ -216,8 +216,7 @@ final class HTTPConversation: GitConversation {
         // With "//" in it, the server could choose the path in the repository.
         let moved = address.url(at: target)
         guard let uri = try? URI(parsing: moved), let next = try? GitAddress(uri),
-            next.path == address.path, next.version == address.version,
-            next.question == address.question
+            next.path == address.path, next.question == address.question
         else { return nil }
         return moved
     }

@@ -74,8 +74,7 @@ struct NetworkDialer: ProgramHost {
     }
 
     func programRunner() -> any ProgramRunner {
-        ProgramExchange(
-            on: hop.loop, by: hop.deadline, network: ProgramDialer(dialer: self).network)
+        ProgramExchange(on: hop.loop, by: hop.deadline, network: ProgramDialer(dialer: self))
     }
 
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {

@@ -3,7 +3,7 @@ internal import SmallWebCore
 internal import SmallWebTransport
 
 /// Makes the connections of one run of a program.
-final class ProgramDialer {
+final class ProgramDialer: ProgramNetwork {
     private let dialer: NetworkDialer
     private var hop: Hop { dialer.hop }
     /// Facts of the connection of the URL, once it is made.
@@ -16,27 +16,23 @@ final class ProgramDialer {
     /// since a connection that breaks off because of a resumed session could not be made again.
     private var sessions: TLSSessionCache?
 
-    init(dialer: NetworkDialer) { self.dialer = dialer }
-
-    var network: ProgramNetwork {
-        let hop = hop
+    init(dialer: NetworkDialer) {
+        self.dialer = dialer
         hop.programConnections = 0
-        var network = ProgramNetwork(connect: dial)
-        network.open = open
-        network.fetch = fetch
-        network.finish = { [self] in
-            for fetch in fetches { hop.add(await fetch.end()) }
-        }
-        network.secure = secure
-        network.onSent = { number, bytes async throws(FetchError) in
-            hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.show(sent: bytes, over: number)
-        }
-        network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
-        return network
     }
 
-    private func dial(_ program: ProgramRequest) async throws(FetchError) -> any Carrier {
+    func noteSent(_ bytes: [UInt8], over number: Int) async throws(FetchError) {
+        hop.add(Ending.Traffic(sent: bytes.count))
+        try await hop.show(sent: bytes, over: number)
+    }
+
+    func noteReceived(_ count: Int) { hop.add(Ending.Traffic(received: count)) }
+
+    func finish() async {
+        for fetch in fetches { hop.add(await fetch.end()) }
+    }
+
+    func dial(for program: ProgramRequest) async throws(FetchError) -> any Carrier {
         switch program.transport {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
@@ -75,9 +71,9 @@ final class ProgramDialer {
 
     /// Connects to an endpoint that the manifest allows. The URL's own host keeps the address of
     /// its connection: another answer for the same name does not count.
-    private func open(
-        _ program: ProgramRequest, _ number: Int, _ kind: ProgramConnection, _ endpoint: Endpoint
-    ) async throws(FetchError) -> ProgramNetwork.Opened {
+    func open(
+        _ number: Int, _ kind: ProgramConnection, _ endpoint: Endpoint, for program: ProgramRequest
+    ) async throws(FetchError) -> Opened {
         let isDirect = try hop.way(to: endpoint).route == .direct
         var resolver = hop.fetcher.options.resolver
         if endpoint.host == program.host, let address = first?.address, isDirect {
@@ -93,7 +89,7 @@ final class ProgramDialer {
             let carrier = try await connector.connect(by: dialer.connectDeadline)
             opened[number] = (endpoint, connector.connection)
             add(carrier)
-            return .init(carrier, address: connector.connection?.address)
+            return (carrier, connector.connection?.address)
         case .udp:
             guard isDirect else {
                 throw FetchError(.connect, .proxy, "no proxy carries datagrams to \(endpoint)")
@@ -102,15 +98,15 @@ final class ProgramDialer {
                 to: endpoint, resolver, on: hop.loop, by: dialer.connectDeadline)
             add(socket)
             try await sayConnecting(endpoint, connection)
-            return .init(socket, address: connection.address)
+            return (socket, connection.address)
         }
     }
 
     /// Fetches a URL that the manifest allows, without anything that is the user's alone, such as
     /// the identities.
-    private func fetch(
-        _ program: ProgramRequest, _ url: String
-    ) async throws(FetchError) -> ProgramNetwork.Fetched {
+    func fetch(
+        _ url: String, for program: ProgramRequest
+    ) async throws(FetchError) -> FetchedReply {
         let registry = hop.fetcher.registry
         let allows = { @Sendable (uri: URI) in
             let usual = registry[uri.scheme]?.scheme.defaultPort ?? 0
@@ -224,9 +220,9 @@ final class ProgramDialer {
     }
 
     /// STARTTLS: TLS over a connection that is open.
-    private func secure(
-        _ program: ProgramRequest, _ number: Int, _ channel: any Carrier
-    ) async throws(FetchError) -> ProgramNetwork.Opened {
+    func secure(
+        _ number: Int, _ channel: any Carrier, for program: ProgramRequest
+    ) async throws(FetchError) -> Opened {
         guard let plain = number == 0 ? program.endpoint : opened[number]?.endpoint else {
             preconditionFailure("the connection is open")
         }
@@ -256,9 +252,9 @@ final class ProgramDialer {
             try await hop.say(.connected(connection))
             for note in connection.remarks { try await hop.emit(.note(note)) }
         }
-        guard let wrapper else { return .init(carrier, address: address) }
+        guard let wrapper else { return (carrier, address) }
         wrapper.wrapped = carrier
-        return .init(wrapper, address: address)
+        return (wrapper, address)
     }
 }
 

@@ -12,7 +12,7 @@ final class ProgramFetch: @unchecked Sendable {
     private let log: FetchLog
     private var task: Task<Void, Never>?
     /// The reply, once it is known, and the task that waits for it.
-    private var known: Result<ProgramNetwork.Fetched, FetchError>?
+    private var known: Result<FetchedReply, FetchError>?
     private var waiting: CheckedContinuation<Void, Never>?
 
     /// - Parameter hop: The exchange of the program.
@@ -63,14 +63,14 @@ final class ProgramFetch: @unchecked Sendable {
         body.finish(error)
     }
 
-    private func tell(_ reply: Result<ProgramNetwork.Fetched, FetchError>) {
+    private func tell(_ reply: Result<FetchedReply, FetchError>) {
         guard known == nil else { return }
         known = reply
         waiting.take()?.resume()
     }
 
     /// Returns at the head of the reply, or at a failure without one.
-    func reply() async throws(FetchError) -> ProgramNetwork.Fetched {
+    func reply() async throws(FetchError) -> FetchedReply {
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 if known == nil { waiting = continuation } else { continuation.resume() }

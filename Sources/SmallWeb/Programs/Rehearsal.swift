@@ -104,7 +104,7 @@ private struct RehearsalDialer: ProgramHost {
 }
 
 /// Runs a program until it waits for a reply.
-private struct RehearsalRunner: ProgramRunner {
+private struct RehearsalRunner: ProgramRunner, ProgramNetwork {
     let stage: Stage
     let hop: Hop
 
@@ -117,23 +117,23 @@ private struct RehearsalRunner: ProgramRunner {
     ) async throws(FetchError) -> ProgramEnding {
         var program = program
         program.fetchLimits.idleSeconds = Self.patienceSeconds
-        let (stage, hop) = (stage, hop)
-        let network = ProgramNetwork { program throws(FetchError) in
-            switch program.transport {
-            case .none: break
-            case .stream(let endpoint), .datagrams(let endpoint):
-                stage.rehearsal.endpoint = endpoint
-                stage.rehearsal.way = try hop.way(to: endpoint)
-            }
-            return RehearsalCarrier(stage: stage)
-        }
-        let exchange = ProgramExchange(on: hop.loop, by: .never, network: network)
+        let exchange = ProgramExchange(on: hop.loop, by: .never, network: self)
         do throws(FetchError) {
             return try await exchange.run(program, isAnswered: isAnswered, onOutput: onOutput)
         } catch  where error.outcome == .timeout && stage.rehearsal.endpoint != nil {
             // It may be waiting for the server to speak first.
             throw stage.end()
         }
+    }
+
+    func dial(for program: ProgramRequest) throws(FetchError) -> any Carrier {
+        switch program.transport {
+        case .none: break
+        case .stream(let endpoint), .datagrams(let endpoint):
+            stage.rehearsal.endpoint = endpoint
+            stage.rehearsal.way = try hop.way(to: endpoint)
+        }
+        return RehearsalCarrier(stage: stage)
     }
 }
 

@@ -155,15 +155,6 @@ final class TeeCarrier: CarrierWrapper {
         }
         return write
     }
-
-    func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
-        try await wrapped.wait(for: readiness, by: deadline)
-    }
-
-    func interests(_ readiness: Readiness) -> [Interest]? { wrapped.interests(readiness) }
-    func endSending() { wrapped.endSending() }
-    func close() { wrapped.close() }
-    var keepsPieces: Bool { wrapped.keepsPieces }
 }
 
 /// Copies the HTTP engine's traffic to exchanges, one for each request.

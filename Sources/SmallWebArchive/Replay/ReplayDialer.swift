@@ -4,7 +4,7 @@ internal import SmallWebCore
 internal import SmallWebTransport
 
 /// Connects a plugin, or a plugin program, to recorded conversations.
-struct ReplayDialer: ProgramHost {
+struct ReplayDialer: ProgramHost, ProgramNetwork {
     let replayer: Replayer
     let request: Request
     let hop: Hop
@@ -41,26 +41,27 @@ struct ReplayDialer: ProgramHost {
     }
 
     func programRunner() -> any ProgramRunner {
-        let (dialer, hop) = (self, hop)
-        var network = ProgramNetwork { program throws(FetchError) in
-            switch program.transport {
-            case .none:
-                throw FetchError(.internal, .plugin, "there is no server to connect to")
-            case .stream(let endpoint):
-                let carrier = try await dialer.carrier(to: endpoint, keepsDatagrams: false)
-                hop.add(carrier)
-                return carrier
-            case .datagrams(let endpoint):
-                return try await dialer.carrier(to: endpoint, keepsDatagrams: true)
-            }
-        }
-        network.onSent = { number, bytes async throws(FetchError) in
-            hop.add(Ending.Traffic(sent: bytes.count))
-            try await hop.show(sent: bytes, over: number)
-        }
-        network.onReceived = { hop.add(Ending.Traffic(received: $0)) }
-        return ProgramExchange(on: hop.loop, by: hop.deadline, network: network)
+        ProgramExchange(on: hop.loop, by: hop.deadline, network: self)
     }
+
+    func dial(for program: ProgramRequest) async throws(FetchError) -> any Carrier {
+        switch program.transport {
+        case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
+        case .stream(let endpoint):
+            let carrier = try await carrier(to: endpoint, keepsDatagrams: false)
+            hop.add(carrier)
+            return carrier
+        case .datagrams(let endpoint):
+            return try await carrier(to: endpoint, keepsDatagrams: true)
+        }
+    }
+
+    func noteSent(_ bytes: [UInt8], over number: Int) async throws(FetchError) {
+        hop.add(Ending.Traffic(sent: bytes.count))
+        try await hop.show(sent: bytes, over: number)
+    }
+
+    func noteReceived(_ count: Int) { hop.add(Ending.Traffic(received: count)) }
 }
 
 /// The connection of a recording. Its certificate is judged as in a live run.

@@ -405,7 +405,7 @@ package enum Tool {
     }
 
     private static func versionLine(_ settings: Settings) -> [UInt8] {
-        let libraries = SystemLibraries.versions()
+        let libraries = systemLibraries()
         guard settings.records.areWanted else {
             let found = libraries.compactMap { library in
                 library.version.map { "\(library.name)/\($0)" }

@@ -76,14 +76,9 @@ package enum ProgramCommand: Sendable, Hashable {
     case startTLS(Int)
 }
 
-/// The plugin's response to its program's output.
-package struct ProgramDemand: Sendable {
-    /// True if only the body bytes already written are still wanted.
-    package var isEnough = false
-    package var commands: [ProgramCommand] = []
-
-    package init() {}
-}
+/// The plugin's response to its program's output: its commands, and true if only the body bytes
+/// already written are still wanted.
+package typealias ProgramDemand = (isEnough: Bool, commands: [ProgramCommand])
 
 /// Output of a program, in order of precedence: all available events come before the available body
 /// bytes.

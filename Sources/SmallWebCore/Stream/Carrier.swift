@@ -47,9 +47,31 @@ extension Carrier {
     package var keepsPieces: Bool { false }
 }
 
-/// A carrier that observes the bytes of another one.
+/// A carrier that observes the bytes of another one. By default it passes on every call.
 package protocol CarrierWrapper: Carrier {
     var wrapped: any Carrier { get set }
+}
+
+extension CarrierWrapper {
+    package func receive(
+        into buffer: UnsafeMutableRawBufferPointer
+    ) throws(FetchError) -> TransportRead {
+        try wrapped.receive(into: buffer)
+    }
+
+    package func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        try wrapped.send(bytes)
+    }
+
+    package func wait(for readiness: Readiness, by deadline: Instant) async throws(FetchError) {
+        try await wrapped.wait(for: readiness, by: deadline)
+    }
+
+    package func interests(_ readiness: Readiness) -> [Interest]? { wrapped.interests(readiness) }
+    package func endSending() { wrapped.endSending() }
+    package func finishSending() -> Bool { wrapped.finishSending() }
+    package func close() { wrapped.close() }
+    package var keepsPieces: Bool { wrapped.keepsPieces }
 }
 
 package struct Interest: Sendable {

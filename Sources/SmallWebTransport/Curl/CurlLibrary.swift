@@ -46,74 +46,70 @@ final class CurlLibrary: @unchecked Sendable {
     }
 }
 
-/// State of a failed transfer: libcurl has one code for several causes.
-struct CurlCircumstances {
-    let isResolved: Bool
-    /// True if a server or proxy was reached that may have caused the failure.
-    let hasPeer: Bool
-    let isTLS: Bool
-    /// True if the connection stood and the request could be sent.
-    let isConnected: Bool
-    let hasReply: Bool
-    let isPaused: Bool
-    /// `errno` of the last failed system call, or 0.
-    let errorNumber: Int
-    /// The proxy's answer to CONNECT, or 0.
-    let tunnelStatus: Int
-    /// True if TLS ended with the server's demand for a client certificate. TLS 1.3 sends it after
-    /// the handshake, and libcurl has no code for that: only OpenSSL's message tells.
-    let demandsIdentity: Bool
-    /// True if the connection ended before TLS did. libcurl reports it since 8.14, in OpenSSL's
-    /// message.
-    let isCutOff: Bool
-
-    /// A more precise error than the code alone gives.
-    fileprivate func verdict(on code: CURLcode) -> (Outcome, FetchError.Phase)? {
+extension CurlTransfer {
+    /// A more precise error than libcurl's code alone gives: it has one code for several causes.
+    fileprivate func verdict(
+        on code: CURLcode, _ message: String
+    ) -> (Outcome, FetchError.Phase)? {
+        let isConnected = requestBegan != nil
+        // A server or proxy was reached that may have caused the failure.
+        let hasPeer = isConnected || count(CURLINFO_CONNECT_TIME_T) > 0
+        // libcurl's functions return such codes for a header field that they cannot parse, or a
+        // body that they cannot decode.
+        let broken: (Outcome, FetchError.Phase) =
+            hasReply
+            ? (.protocolError, .body)
+            : endpoint.security == .tls && !isConnected ? (.tls, .tls) : (.protocolError, .header)
+        let isCutOff = Self.isCutOff(message)
         switch code {
-        case CURLE_RECV_ERROR where !hasReply && demandsIdentity: (.needsIdentity, .tls)
-        case CURLE_RECV_ERROR where !hasReply && tunnelStatus >= 300: (.proxy, .proxy)
-        case CURLE_RECV_ERROR where isCutOff && !hasReply: (.emptyReply, .header)
-        case CURLE_RECV_ERROR where (errorNumber != 0 || isCutOff) && hasReply: (.truncated, .body)
-        case CURLE_HTTP2 where hasReply, CURLE_HTTP2_STREAM where hasReply: (.truncated, .body)
+        case CURLE_RECV_ERROR where !hasReply && Self.demandsIdentity(message):
+            return (.needsIdentity, .tls)
+        case CURLE_RECV_ERROR where !hasReply && tunnelStatus >= 300: return (.proxy, .proxy)
+        case CURLE_RECV_ERROR where isCutOff && !hasReply: return (.emptyReply, .header)
+        case CURLE_RECV_ERROR where (errorNumber != 0 || isCutOff) && hasReply,
+            CURLE_HTTP2 where hasReply, CURLE_HTTP2_STREAM where hasReply:
+            return (.truncated, .body)
         // Bad chunks, too many header fields: the network did its part.
         case CURLE_RECV_ERROR where errorNumber == 0 && isConnected:
-            (.protocolError, hasReply ? .body : .header)
+            return (.protocolError, hasReply ? .body : .header)
         // No address of the family asked for, so none was tried.
-        case CURLE_COULDNT_CONNECT where errorNumber == 0: (.resolve, .resolve)
+        case CURLE_COULDNT_CONNECT where errorNumber == 0: return (.resolve, .resolve)
         // A reply that is not HTTP/1 or later.
-        case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: (.protocolError, .header)
+        case CURLE_UNSUPPORTED_PROTOCOL where hasPeer: return (.protocolError, .header)
         // The unpacked data of a paused transfer.
-        case CURLE_OUT_OF_MEMORY where isPaused: (.tooLarge, .body)
-        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: shortage
-        case CURLE_BAD_FUNCTION_ARGUMENT where hasPeer, CURLE_UNKNOWN_OPTION where hasPeer,
-            CURLE_WRITE_ERROR:
-            broken
-        default: nil
+        case CURLE_OUT_OF_MEMORY where isPaused: return (.tooLarge, .body)
+        // With a server, a header line beyond libcurl's own limit; before, a lack of threads,
+        // descriptors or memory, which may be temporary.
+        case CURLE_OUT_OF_MEMORY where !hasPeer, CURLE_FAILED_INIT where !hasPeer:
+            let isResolved = count(CURLINFO_NAMELOOKUP_TIME_T) > 0
+            return isResolved ? (.connect, .connect) : (.resolve, .resolve)
+        case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT, CURLE_WRITE_ERROR,
+            CURLE_BAD_FUNCTION_ARGUMENT where hasPeer, CURLE_UNKNOWN_OPTION where hasPeer:
+            return broken
+        default: return nil
         }
     }
 
-    /// libcurl's functions return such codes for a header field that they cannot parse, or a body
-    /// that they cannot decode.
-    private var broken: (Outcome, FetchError.Phase) {
-        if hasReply { return (.protocolError, .body) }
-        return isTLS && !isConnected ? (.tls, .tls) : (.protocolError, .header)
+    /// True if TLS ended with the server's demand for a client certificate. TLS 1.3 sends it after
+    /// the handshake, and libcurl has no code for that: only OpenSSL's message tells.
+    private static func demandsIdentity(_ message: String) -> Bool {
+        message.contains(text: "alert certificate required")
     }
 
-    /// With a server, a header line beyond libcurl's own limit; before, a lack of threads,
-    /// descriptors or memory, which may be temporary.
-    private var shortage: (Outcome, FetchError.Phase) {
-        if hasPeer { return broken }
-        return isResolved ? (.connect, .connect) : (.resolve, .resolve)
+    /// True if the connection ended before TLS did. libcurl reports it since 8.14, in OpenSSL's
+    /// message.
+    fileprivate static func isCutOff(_ message: String) -> Bool {
+        message.contains(text: "unexpected eof while reading")
     }
 }
 
 extension FetchError {
     /// Maps libcurl's error to an outcome, and keeps its message.
-    init(curl code: CURLcode, _ message: String, _ circumstances: CurlCircumstances) {
-        let (outcome, phase) = circumstances.verdict(on: code) ?? Self.verdict(on: code)
+    init(curl code: CURLcode, _ message: String, of transfer: CurlTransfer) {
+        let (outcome, phase) = transfer.verdict(on: code, message) ?? Self.verdict(on: code)
         // libcurl's message blames the caller of its own function.
         let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
-        let isCutOff = code == CURLE_RECV_ERROR && circumstances.isCutOff
+        let isCutOff = code == CURLE_RECV_ERROR && CurlTransfer.isCutOff(message)
         let words =
             isBadField
             ? "the reply has a malformed header field"

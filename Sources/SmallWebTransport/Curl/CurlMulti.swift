@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
+internal import CSmallWebTLS
 internal import SmallWebCore
 
 /// All libcurl transfers of one event loop: one multi handle, so that they share connections, DNS
@@ -7,7 +8,7 @@ internal import SmallWebCore
 /// back when they are due.
 //
 // @unchecked: used on the loop's thread alone, which the loop itself checks.
-final class CurlMulti: @unchecked Sendable {
+final class CurlMulti: LoopGuest, @unchecked Sendable {
     let library: CurlLibrary
     private unowned let loop: EventLoop
     private let multi: UnsafeMutableRawPointer
@@ -108,7 +109,7 @@ final class CurlMulti: @unchecked Sendable {
     /// Ends the connections that were kept beyond their transfers.
     ///
     /// - Returns: False if there were none.
-    func endTunnels() -> Bool {
+    func endConnections() -> Bool {
         gates.values.flatMap(\.values).map { $0.end() }.contains(true)
     }
 
@@ -168,6 +169,19 @@ final class CurlMulti: @unchecked Sendable {
     }
 }
 
+extension EventLoop {
+    /// libcurl on this loop, created at the first use.
+    func curl() throws(FetchError) -> CurlMulti {
+        precondition(isCurrent)
+        if let multi = guest as? CurlMulti { return multi }
+        let made = try CurlMulti(loop: self)
+        guest = made
+        return made
+    }
+}
+
+// MARK: Callbacks
+
 private func multi(_ context: UnsafeMutableRawPointer?) -> CurlMulti? {
     context.map { Unmanaged<CurlMulti>.fromOpaque($0).takeUnretainedValue() }
 }
@@ -186,4 +200,63 @@ private func timerCallback(
 ) -> Int32 {
     multi(context)?.setTimer(milliseconds: milliseconds)
     return 0
+}
+
+// MARK: Callbacks of a transfer, which is the context
+
+func transfer(of context: UnsafeMutableRawPointer?) -> CurlTransfer? {
+    context.map { Unmanaged<CurlTransfer>.fromOpaque($0).takeUnretainedValue() }
+}
+
+func writeCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    transfer(of: context)?.receive(UnsafeRawBufferPointer(start: bytes, count: size * count)) ?? 0
+}
+
+func headerCallback(
+    _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int,
+    _ context: UnsafeMutableRawPointer?
+) -> Int {
+    let line = UnsafeRawBufferPointer(start: bytes, count: size * count)
+    return transfer(of: context)?.receiveHeader(line) ?? 0
+}
+
+func contextCallback(
+    _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
+    _ data: UnsafeMutableRawPointer?
+) -> CURLcode {
+    if let library = try? TLSLibrary.shared(), let context {
+        _ = library.functions.SSL_CTX_ctrl(
+            OpaquePointer(context), Int32(swtls_clear_mode_command), Int(swtls_auto_retry), nil)
+    }
+    return CURLE_OK
+}
+
+func debugCallback(
+    _ easy: UnsafeMutableRawPointer?, _ kind: curl_infotype, _ bytes: UnsafeMutablePointer<CChar>?,
+    _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int32 {
+    if kind == CURLINFO_HEADER_OUT {
+        let text = UnsafeRawBufferPointer(start: bytes, count: count)
+        transfer(of: context)?.noteSent(Array(text)[...])
+    }
+    return 0
+}
+
+func openSocketCallback(
+    _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
+    _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+    guard let address else { return -1 }
+    return transfer(of: context)?.openSocket(address) ?? -1
+}
+
+func prereqCallback(
+    _ context: UnsafeMutableRawPointer?, _ remote: UnsafeMutablePointer<CChar>?,
+    _ local: UnsafeMutablePointer<CChar>?, _ remotePort: Int32, _ localPort: Int32
+) -> Int32 {
+    transfer(of: context)?.beginRequest(to: remote) ?? true
+        ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

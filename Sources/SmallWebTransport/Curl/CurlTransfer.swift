@@ -28,7 +28,7 @@ final class CurlTransfer {
     private(set) var requestBegan: Instant?
     /// Error of a callback that aborted the transfer.
     private var failure: FetchError?
-    private var isPaused = false
+    private(set) var isPaused = false
     private var arrived: [UInt8] = []
     private var taken: [UInt8] = []
     private var waiter: Waiter?
@@ -43,7 +43,7 @@ final class CurlTransfer {
     /// Private and loopback addresses are refused; one was refused; this libcurl reports the peer
     /// before it sends a request.
     private var (refusesPrivate, hasRefused, isToldOfPeers) = (false, false, false)
-    private let endpoint: Endpoint
+    let endpoint: Endpoint
     private let trust: Connection.Trust
     private let began = Instant.now
     /// Total of all headers and trailers so far: libcurl keeps them until the end.
@@ -230,7 +230,7 @@ final class CurlTransfer {
         let text = String(cString: errorText)
         let plain =
             library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
-        return FetchError(curl: result, text.isEmpty ? plain : text, circumstances(text))
+        return FetchError(curl: result, text.isEmpty ? plain : text, of: self)
     }
 
     /// SHA-256 of the public key of the server's certificate, if libcurl has kept the certificate.
@@ -250,25 +250,11 @@ final class CurlTransfer {
         return nil
     }
 
-    private func circumstances(_ text: String) -> CurlCircumstances {
-        var tunnelStatus = 0
-        _ = swcurl_get_long(library.functions, easy, CURLINFO_HTTP_CONNECTCODE, &tunnelStatus)
-        return CurlCircumstances(
-            isResolved: count(CURLINFO_NAMELOOKUP_TIME_T) > 0,
-            hasPeer: requestBegan != nil || count(CURLINFO_CONNECT_TIME_T) > 0,
-            isTLS: endpoint.security == .tls, isConnected: requestBegan != nil, hasReply: hasReply,
-            isPaused: isPaused,
-            errorNumber: errorNumber, tunnelStatus: tunnelStatus,
-            demandsIdentity: text.contains(text: "alert certificate required"),
-            isCutOff: text.contains(text: "unexpected eof while reading"))
-    }
+    /// The proxy's answer to CONNECT, or 0.
+    var tunnelStatus: Int { long(CURLINFO_HTTP_CONNECTCODE) }
 
     /// `errno` of the last failed system call, or 0.
-    var errorNumber: Int {
-        var number = 0
-        _ = swcurl_get_long(library.functions, easy, CURLINFO_OS_ERRNO, &number)
-        return number
-    }
+    var errorNumber: Int { long(CURLINFO_OS_ERRNO) }
 
     /// Grows while the request is sent and the reply's header arrives.
     var progressBytes: Int { count(CURLINFO_SIZE_UPLOAD_T) + headerBytes }
@@ -362,13 +348,11 @@ final class CurlTransfer {
     private func completeReply() {
         hasReply = true
         var address: UnsafePointer<CChar>?
-        var port = 0
         _ = swcurl_get_string(library.functions, easy, CURLINFO_PRIMARY_IP, &address)
-        _ = swcurl_get_long(library.functions, easy, CURLINFO_PRIMARY_PORT, &port)
         let tls = endpoint.security == .tls ? tlsFacts() : nil
         connection = Connection(
             endpoint: endpoint, address: address.map { String(cString: $0) } ?? "",
-            port: UInt16(clamping: port), tls: tls,
+            port: UInt16(clamping: long(CURLINFO_PRIMARY_PORT)), tls: tls,
             trust: endpoint.security == .tls ? trust : nil,
             moments: moments())
         if let tunnel { connection = connection.map(tunnel.completed) }
@@ -393,16 +377,19 @@ final class CurlTransfer {
 
     /// Bytes sent and received by this transfer.
     var traffic: Ending.Traffic {
-        var (request, header) = (0, 0)
-        _ = swcurl_get_long(library.functions, easy, CURLINFO_REQUEST_SIZE, &request)
-        _ = swcurl_get_long(library.functions, easy, CURLINFO_HEADER_SIZE, &header)
         var traffic = Ending.Traffic()
-        traffic.sent = request + count(CURLINFO_SIZE_UPLOAD_T)
-        traffic.received = header + count(CURLINFO_SIZE_DOWNLOAD_T)
+        traffic.sent = long(CURLINFO_REQUEST_SIZE) + count(CURLINFO_SIZE_UPLOAD_T)
+        traffic.received = long(CURLINFO_HEADER_SIZE) + count(CURLINFO_SIZE_DOWNLOAD_T)
         return traffic
     }
 
-    private func count(_ info: CURLINFO) -> Int {
+    private func long(_ info: CURLINFO) -> Int {
+        var number = 0
+        _ = swcurl_get_long(library.functions, easy, info, &number)
+        return number
+    }
+
+    func count(_ info: CURLINFO) -> Int {
         var count: curl_off_t = 0
         _ = swcurl_get_offset(library.functions, easy, info, &count)
         return Int(count)

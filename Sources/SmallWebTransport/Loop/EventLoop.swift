@@ -46,7 +46,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
     private var pass: [UnownedJob] = []
     private var slots: [Slot] = []
     private var timers = IndexedHeap<Waiter>()
-    private var curlMulti: CurlMulti?
+    var guest: (any LoopGuest)?
     /// Time of the thread's last return from waiting, and the number of SIGCONTs then.
     private var turnBegan = ProcessClock.monotonic
     private var continuations = swposix_continuations()
@@ -98,7 +98,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
             // Descriptors, timers and signals get a turn even if jobs never run out.
             if !jobs.isEmpty, ProcessClock.monotonic - turnBegan < Self.turnNanoseconds { continue }
             if isStopping, jobs.isEmpty {
-                if curlMulti?.endTunnels() ?? false { continue }
+                if guest?.endConnections() ?? false { continue }
                 break
             }
             poll(waits: jobs.isEmpty)
@@ -220,7 +220,7 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
 
     private func noteWait(began: UInt64, longest: UInt64) {
         let stopped = ProcessClock.noteWait(began: began, longest: longest)
-        if stopped > 0 { curlMulti?.noteStop(nanoseconds: stopped) }
+        if stopped > 0 { guest?.noteStop(nanoseconds: stopped) }
     }
 
     /// Milliseconds until the soonest deadline, rounded up so that it has passed; -1 for ever.
@@ -300,15 +300,6 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         slots[number] = Slot(generation: nextGeneration(number))
         // It may be closed already; the new generation drops its pending events.
         _ = epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
-    }
-
-    /// libcurl on this loop, created at the first use.
-    func curl() throws(FetchError) -> CurlMulti {
-        precondition(isCurrent)
-        if let curlMulti { return curlMulti }
-        let made = try CurlMulti(loop: self)
-        curlMulti = made
-        return made
     }
 
     /// Starts a waiter that calls its action instead of resuming a task.
@@ -417,6 +408,15 @@ package final class EventLoop: TaskExecutor, @unchecked Sendable {
         }
         if waiter.deadline != .never { timers.insert(waiter) }
     }
+}
+
+/// A library that does its own I/O on a loop.
+protocol LoopGuest: AnyObject {
+    /// Ends connections that were kept beyond the fetches; false if there were none.
+    func endConnections() -> Bool
+
+    /// Called after the process was stopped for a while.
+    func noteStop(nanoseconds: UInt64)
 }
 
 enum WaitResult: Sendable {

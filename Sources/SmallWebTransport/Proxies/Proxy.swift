@@ -139,3 +139,55 @@ extension FetchError {
         FetchError(.proxy, .proxy, message, hint: hint)
     }
 }
+
+extension Proxy.Credentials {
+    /// Value of an HTTP field (RFC 7617).
+    var basic: String { "Basic " + Base64.encode(Array("\(user):\(password)".utf8)) }
+
+    /// Replaces the password by `***`, alone or after the user, in all forms that ``SecretMask``
+    /// knows.
+    ///
+    /// - Parameter masksUser: True to mask the user alone as well.
+    func masked(_ text: [UInt8], masksUser: Bool = false) -> [UInt8] {
+        var secrets = [Array(password.utf8)]
+        if !password.isEmpty { secrets.append(Array("\(user):\(password)".utf8)) }
+        if masksUser { secrets.append(Array(user.utf8)) }
+        return SecretMask(secrets).masked(text)
+    }
+
+    func masked(_ text: String) -> String {
+        String(decoding: masked(Array(text.utf8), masksUser: true), as: UTF8.self)
+    }
+
+    /// Masks a line of a reply's header, but keeps the field's name, or the version and status.
+    func masked(headerLine line: [UInt8]) -> [UInt8] {
+        let isStatus = line.starts(with: "HTTP/".utf8)
+        let parts = line.split(
+            separator: isStatus ? ASCII.space : ASCII.colon, maxSplits: isStatus ? 2 : 1,
+            omittingEmptySubsequences: false)
+        guard parts.count > 1, let text = parts.last else { return masked(line) }
+        if isStatus && parts.count < 3 { return line }
+        return line[..<text.startIndex] + masked(Array(text), masksUser: isStatus)
+    }
+}
+
+/// A network that only its own proxy can reach. Its names must not reach a name server (RFC 7686
+/// for .onion).
+package enum HiddenNetwork: String, Sendable {
+    case tor = "onion"
+    case i2p
+
+    /// `nil` for a host of the Internet.
+    package init?(host: String) {
+        let name = host.hasSuffix(".") ? host.dropLast() : host[...]
+        guard let dot = name.lastIndex(of: ".") else { return nil }
+        self.init(rawValue: name[dot...].dropFirst().lowercased())
+    }
+
+    func error(_ host: String) -> FetchError {
+        FetchError(
+            .connect, .resolve,
+            "\(host) is not looked up: only a proxy into its network can reach it",
+            remedy: .useProxy(self == .tor ? "tor://" : "http://127.0.0.1:4444"))
+    }
+}

@@ -72,9 +72,7 @@ package struct Connector {
             return connected.carrier
         }
         let tls = try await secure(&connected, by: deadline, &moments)
-        let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
-        if handshake.wantsChain { facts.chain = tls.chain() }
-        if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
+        let facts = try facts(tls)
         connection = connection(connected, facts, nil, moments)
         let verdict = try await handshake.trust(endpoint, facts)
         moments.secured = .now
@@ -93,9 +91,7 @@ package struct Connector {
     ) async throws(FetchError) -> any Carrier {
         let tls = try makeSession(over: FirstRecord(carrier))
         try await shakeHands(tls, by: deadline)
-        let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
-        if handshake.wantsChain { facts.chain = tls.chain() }
-        if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
+        let facts = try facts(tls)
         var moments = earlier?.moments ?? Connection.Moments()
         func described(_ trust: Connection.Trust?) -> Connection {
             let connection = Connection(
@@ -109,6 +105,13 @@ package struct Connector {
         moments.secured = .now
         connection = described(verdict)
         return tls
+    }
+
+    private func facts(_ tls: TLSSession) throws(FetchError) -> Connection.TLS {
+        let facts = try tls.facts(host: name, asksAuthorities: handshake.asksAuthorities)
+        if handshake.wantsChain { facts.chain = tls.chain() }
+        if tls.hasShownIdentity { facts.shownIdentity = handshake.identity?.facts.sha256 }
+        return facts
     }
 
     private func connection(
@@ -187,5 +190,27 @@ package struct Connector {
                     remedy: .raise(.connectTime))
             }
         }
+    }
+}
+
+/// A carrier that requires the first byte to begin a TLS record. Otherwise, plain text that a
+/// server sends after it has agreed to TLS could pass as the reply to a request made over TLS.
+private final class FirstRecord: CarrierWrapper {
+    var wrapped: any Carrier
+    private var isChecked = false
+
+    init(_ carrier: any Carrier) { wrapped = carrier }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        let read = try wrapped.receive(into: buffer)
+        if !isChecked, case .bytes = read {
+            isChecked = true
+            // An alert or a handshake message (RFC 8446 §5.1).
+            guard buffer[0] == 21 || buffer[0] == 22 else {
+                throw FetchError(
+                    .protocolError, .tls, "the server sent plain text where TLS begins")
+            }
+        }
+        return read
     }
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWebCore
 
 /// A cache of host names' addresses, shared by fetches on any number of event loops.
@@ -55,7 +57,7 @@ package final class HostNames: Sendable {
 
     /// - Parameter keepSeconds: Lifetime of addresses in the cache; 0 for as long as this object.
     package convenience init(keepSeconds: Double = 60) {
-        self.init(keepSeconds: keepSeconds) { SystemNames.lookUp($0, $1) }
+        self.init(keepSeconds: keepSeconds) { Self.lookUpInSystem($0, $1) }
     }
 
     init(keepSeconds: Double, lookUp: @escaping LookUp) {
@@ -174,5 +176,39 @@ extension HostNames.State {
             order.removeFirst(HostNames.keptNames)
         }
         return waiting
+    }
+}
+
+extension HostNames {
+    /// Answers of name servers: no such name, or no address of that family. Glibc keeps the last
+    /// two constants private.
+    private static let absences = [EAI_NONAME, -5, -9]
+
+    static func lookUpInSystem(_ host: String, _ family: Resolver.Family) -> Answer {
+        var hints = addrinfo()
+        hints.ai_family = family.number
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, nil, &hints, &list)
+        let number = errno
+        defer { if let list { freeaddrinfo(list) } }
+        guard status == 0 else {
+            let reason =
+                status == EAI_SYSTEM
+                ? SystemError(number: number).sentence : String(cString: gai_strerror(status))
+            let error = FetchError(
+                .resolve, .resolve, "cannot resolve \(host): \(reason)",
+                hint: "check the spelling of the host and the network connection")
+            return .init(result: .failure(error), isAbsence: absences.contains(status))
+        }
+        var addresses: [SocketAddress] = []
+        var next = list
+        while let info = next {
+            if let address = SocketAddress(info.pointee) { addresses.append(address) }
+            next = info.pointee.ai_next
+        }
+        guard addresses.isEmpty else { return .init(result: .success(addresses)) }
+        let error = FetchError(.resolve, .resolve, "\(host) has no address")
+        return .init(result: .failure(error), isAbsence: true)
     }
 }

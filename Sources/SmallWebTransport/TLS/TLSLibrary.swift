@@ -110,10 +110,7 @@ private func keepSession(_ ssl: OpaquePointer?, _ session: OpaquePointer?) -> In
         let state = state(of: library.functions.SSL_get_rbio(ssl)),
         let (cache, place) = state.sessions
     else { return 0 }
-    let entry = TLSSessionCache.Entry(
-        session: session, certificate: state.certificate,
-        hasShownIdentity: state.hasShownIdentity)
-    cache.add(entry, for: place)
+    cache.add((session, state.certificate, state.hasShownIdentity), for: place)
     return 1
 }
 
@@ -167,4 +164,14 @@ private func move(
         state.failure = error
     }
     return -1
+}
+
+/// Names and versions of the system's libraries that fetches use; `nil` for one that is not
+/// installed. Loads them.
+package func systemLibraries() -> [(name: String, version: String?)] {
+    let openSSL = (try? TLSLibrary.shared())?.functions.OpenSSL_version(OPENSSL_VERSION_STRING)
+    return [
+        ("libcurl", (try? CurlLibrary.shared())?.version),
+        ("OpenSSL", openSSL.map { String(cString: $0) }),
+    ]
 }

@@ -19,13 +19,11 @@ package final class TLSSessionCache: @unchecked Sendable {
         let route: Route
     }
 
-    struct Entry {
-        /// The entry owns one reference.
-        let session: OpaquePointer
-        /// Read from the certificate that the session began with; `nil` when not read yet.
-        let certificate: Connection.Certificate?
-        let hasShownIdentity: Bool
-    }
+    /// A session, of which it owns one reference, and the facts of the certificate that the session
+    /// began with; `nil` when not read yet.
+    typealias Entry = (
+        session: OpaquePointer, certificate: Connection.Certificate?, hasShownIdentity: Bool
+    )
 
     /// Newest last.
     private var entries: [Place: [Entry]] = [:]

@@ -9,12 +9,12 @@ package import SmallWebCore
 package struct ProgramExchange: ProgramRunner {
     private let loop: EventLoop
     private let deadline: Instant
-    private let network: ProgramNetwork
+    private let network: any ProgramNetwork
 
     /// - Parameters:
     ///   - deadline: Deadline of the whole fetch.
     ///   - network: Opens the program's connections.
-    package init(on loop: EventLoop, by deadline: Instant, network: ProgramNetwork) {
+    package init(on loop: EventLoop, by deadline: Instant, network: some ProgramNetwork) {
         self.loop = loop
         self.deadline = deadline
         self.network = network
@@ -44,7 +44,7 @@ package struct ProgramExchange: ProgramRunner {
         defer { turns.end() }
         let first = turns.links[0]
         if program.isServerFirst && program.transport != .none {
-            first.channel = try await network.connect(program)
+            first.channel = try await network.dial(for: program)
         }
         var silence = silenceEnd(program)
         while true {
@@ -61,7 +61,7 @@ package struct ProgramExchange: ProgramRunner {
                 hasMoved = true
             }
             if try turns.wantsServer(isAnswered: isAnswered()) {
-                first.channel = try await network.connect(program)
+                first.channel = try await network.dial(for: program)
                 hasMoved = true
             }
             var hasSent = false
@@ -70,10 +70,10 @@ package struct ProgramExchange: ProgramRunner {
                     hasSent = true
                     // Datagrams can always be sent, even without a server.
                     if !link.keepsDatagrams { hasMoved = true }
-                    try await network.onSent(number, sent)
+                    try await network.noteSent(sent, over: number)
                 }
                 if let received = try turns.moveToProgram(link) {
-                    if !link.isFetched { network.onReceived(received) }
+                    if !link.isFetched { network.noteReceived(received) }
                     hasMoved = true
                 }
             }
@@ -108,27 +108,27 @@ package struct ProgramExchange: ProgramRunner {
         case .open(let number, let kind, let endpoint):
             let link = try turns.link(number, toOpenAs: kind)
             (link.isAsked, link.hasControl) = (true, turns.links[0].channel != nil)
-            let opened: ProgramNetwork.Opened
+            let address: String?
             do throws(FetchError) {
-                opened = try await network.open(program, number, kind, endpoint)
+                (link.channel, address) = try await network.open(
+                    number, kind, endpoint, for: program)
             } catch {
                 return try refuse(link, number, error, turns)
             }
-            link.channel = opened.carrier
             link.isSecure = endpoint.security == .tls
-            try turns.answer(number, .opened(opened.address))
+            try turns.answer(number) { $0.member("address", address) }
         case .fetch(let number, let url):
             let link = try turns.link(number, toOpenAs: .tcp)
             (link.isAsked, link.isFetched) = (true, true)
-            let fetched: ProgramNetwork.Fetched
+            let fetched: FetchedReply
             do throws(FetchError) {
-                fetched = try await network.fetch(program, url)
+                fetched = try await network.fetch(url, for: program)
             } catch {
                 return try refuse(link, number, error, turns)
             }
             do throws(FetchError) {
                 link.channel = try fetched.body.get()
-                try turns.answer(number, .fetched(fetched))
+                try turns.answer(number) { $0.members(of: fetched) }
             } catch {
                 try refuse(link, number, error, turns, fetched)
             }
@@ -139,21 +139,26 @@ package struct ProgramExchange: ProgramRunner {
                     .protocolError, .tls,
                     "the server sent more than its agreement to begin TLS")
             }
-            let opened = try await network.secure(program, number, channel)
-            (link.channel, link.isSecure) = (opened.carrier, true)
-            try turns.answer(number, .opened(opened.address))
+            let address: String?
+            (link.channel, address) = try await network.secure(number, channel, for: program)
+            link.isSecure = true
+            try turns.answer(number) { $0.member("address", address) }
         }
     }
 
     /// - Throws: `error`, if the program takes no answers, or if it is not about a server.
     private func refuse(
         _ link: ProgramLink, _ number: Int, _ error: FetchError, _ turns: ProgramTurns,
-        _ fetched: ProgramNetwork.Fetched? = nil
+        _ fetched: FetchedReply? = nil
     ) throws(FetchError) {
         link.refuse()
         guard turns.wantsAnswers, ![.interrupted, .plugin, .write].contains(error.outcome)
         else { throw error }
-        try turns.answer(number, .refused(error, fetched))
+        try turns.answer(number, isOK: false) { writer in
+            writer.member("outcome", error.outcome.rawValue)
+            writer.member("message", error.message)
+            if let fetched { writer.members(of: fetched) }
+        }
     }
 
     /// True if there is no unread data.

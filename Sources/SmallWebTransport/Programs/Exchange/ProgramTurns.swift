@@ -249,33 +249,17 @@ final class ProgramTurns {
 
     var wantsAnswers: Bool { answers != nil }
 
-    enum Answer {
-        /// The IP address; `nil` if a proxy has resolved the name.
-        case opened(String?)
-        case fetched(ProgramNetwork.Fetched)
-        case refused(FetchError, ProgramNetwork.Fetched?)
-    }
-
     /// Reports the result of a command, if the program takes answers.
-    func answer(_ number: Int, _ answer: Answer) throws(FetchError) {
+    func answer(
+        _ number: Int, isOK: Bool = true, _ writeMembers: (inout JSONWriter) -> Void
+    ) throws(FetchError) {
         guard answers != nil else { return }
         toAnswers =
             (toAnswers ?? [])
             + JSONWriter.line { writer in
                 writer.member("connection", number)
-                switch answer {
-                case .opened(let address):
-                    writer.member("ok", true)
-                    writer.member("address", address)
-                case .fetched(let fetched):
-                    writer.member("ok", true)
-                    writer.members(of: fetched)
-                case .refused(let error, let fetched):
-                    writer.member("ok", false)
-                    writer.member("outcome", error.outcome.rawValue)
-                    writer.member("message", error.message)
-                    if let fetched { writer.members(of: fetched) }
-                }
+                writer.member("ok", isOK)
+                writeMembers(&writer)
             }
         try moveAnswers()
     }
@@ -337,7 +321,7 @@ final class ProgramTurns {
 
 extension JSONWriter {
     /// The members of `head` are the same as in the event.
-    fileprivate mutating func members(of fetched: ProgramNetwork.Fetched) {
+    mutating func members(of fetched: FetchedReply) {
         member("url", fetched.uri.display)
         member("head", object: fetched.head) { writer, head in
             writer.member("class", head.replyClass.rawValue)

@@ -26,13 +26,8 @@ package struct Provenance {
 
     // MARK: A plugin
 
-    private struct Plugin: Hashable {
-        let folder: String
-        let words: [String]
-        let path: String?
-    }
-
-    private static let known = Locked<[Plugin: [String]]>([:])
+    /// Executables, by the folder, PATH and the words of a command.
+    private static let known = Locked<[[String]: [String]]>([:])
 
     /// Checks a plugin's folder with all files in it, its program, and the program's interpreters.
     ///
@@ -45,7 +40,7 @@ package struct Provenance {
     @discardableResult
     package static func check(folder: String, words: [String]) throws(FetchError) -> [String] {
         let path = getenv("PATH").map { String(systemName: $0) }
-        let plugin = Plugin(folder: folder, words: words, path: path)
+        let plugin = [folder, path ?? ""] + words
         if let executables = known.withLock({ $0[plugin] }) { return executables }
         var judge = Provenance()
         try judge.judge(

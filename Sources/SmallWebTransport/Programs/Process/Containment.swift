@@ -142,7 +142,7 @@ package struct Confinement: Sendable, Hashable {
         let places = Self.pathPlaces.withLock { known in
             if let places = known[all] { return places }
             let places = all.split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
-                .map { SearchPlace(path: $0, resolved: resolvingLinks($0)) }
+                .map { (path: $0, resolved: resolvingLinks($0)) }
             known[all] = places
             return places
         }
@@ -156,10 +156,8 @@ package struct Confinement: Sendable, Hashable {
         homes.contains { $0 != "/" && isBelow(path, $0) }
     }
 
-    struct SearchPlace {
-        let path: String
-        let resolved: String
-    }
+    /// A directory of PATH, and its path without links.
+    typealias SearchPlace = (path: String, resolved: String)
 
     /// Cache by value of PATH: resolving links takes a system call per component.
     private static let pathPlaces = Locked<[String: [SearchPlace]]>([:])

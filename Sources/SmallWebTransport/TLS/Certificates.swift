@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebTLS
-internal import SmallWebCore
+internal import Glibc
+package import SmallWebCore
 
 /// Reads the facts of an X.509 certificate. `certificate` is borrowed.
 struct CertificateReader {
@@ -137,5 +138,118 @@ struct CertificateReader {
         return host.withCString {
             functions.X509_check_host(certificate, $0, strlen($0), 0, nil) == 1
         }
+    }
+}
+
+package struct RecordedHandshake: Sendable {
+    /// The certificates as sent, DER, the server's own first.
+    package var chain: [[UInt8]]
+    package var version = ""
+    package var cipher = ""
+    package var serverName: String?
+    package var applicationProtocol: String?
+    package var isResumed = false
+    package var chainLength: Int?
+    /// SHA-256 of the client certificate.
+    package var shownIdentity: [UInt8]?
+
+    package init(chain: [[UInt8]]) { self.chain = chain }
+
+    /// The facts of such a handshake, with today's verdict of the authorities.
+    ///
+    /// - Parameter host: The name or IP literal that the certificate should be for.
+    /// - Throws: `tls` for bytes that are not a certificate; `not-built-in` without libssl.
+    package func facts(
+        host: String, asksAuthorities: Bool
+    ) throws(FetchError) -> Connection.TLS {
+        let library = try TLSContext.shared().library
+        let functions = library.functions
+        let certificates = chain.compactMap { der in
+            der.withUnsafeBufferPointer { bytes in
+                var start = bytes.baseAddress
+                return functions.d2i_X509(nil, &start, bytes.count)
+            }
+        }
+        defer {
+            for certificate in certificates { functions.X509_free(certificate) }
+            functions.ERR_clear_error()
+        }
+        guard let own = certificates.first, certificates.count == chain.count else {
+            throw FetchError(.tls, .tls, "the recorded certificate cannot be read")
+        }
+        var authority = Connection.Authority.unchecked
+        if asksAuthorities {
+            let stack = functions.OPENSSL_sk_new_null()
+            defer { functions.OPENSSL_sk_free(stack) }
+            for certificate in certificates {
+                _ = functions.OPENSSL_sk_push(stack, UnsafeRawPointer(certificate))
+            }
+            authority = try Authorities.shared().judge(own, stack)
+        }
+        let facts = Connection.TLS(
+            version: version, cipher: cipher, serverName: serverName,
+            certificate: try CertificateReader(library: library, certificate: own)
+                .facts(host: host),
+            authority: authority, isResumed: isResumed)
+        facts.applicationProtocol = applicationProtocol
+        facts.chainLength = chainLength ?? chain.count
+        facts.shownIdentity = shownIdentity
+        return facts
+    }
+}
+
+/// The system's certificate authorities, or those named by SSL_CERT_FILE and SSL_CERT_DIR, loaded
+/// at the first use.
+//
+// @unchecked: the store does not change after `init`; OpenSSL counts references and looks things up
+// in it under its own lock.
+final class Authorities: @unchecked Sendable {
+    private let library: TLSLibrary
+    private let store: OpaquePointer
+
+    private static let read = Result { () throws(FetchError) in try Authorities() }
+
+    /// - Throws: `not-built-in` when libssl is not installed.
+    static func shared() throws(FetchError) -> Authorities { try read.get() }
+
+    private init() throws(FetchError) {
+        library = try TLSContext.shared().library
+        guard let store = library.functions.X509_STORE_new() else {
+            throw FetchError(.internal, .tls, "OpenSSL could not make a certificate store")
+        }
+        // If the file is missing or broken, the store is empty: no certificate is vouched for.
+        _ = library.functions.X509_STORE_set_default_paths(store)
+        library.functions.ERR_clear_error()
+        self.store = store
+    }
+
+    /// Verifies the certificate of a finished handshake against the authorities, dates included,
+    /// the host name not.
+    func judge(_ ssl: OpaquePointer) -> Connection.Authority {
+        let functions = library.functions
+        guard let certificate = functions.SSL_get1_peer_certificate(ssl) else {
+            return .refused("OpenSSL could not check the certificate")
+        }
+        defer { functions.X509_free(certificate) }
+        return judge(certificate, functions.SSL_get_peer_cert_chain(ssl))
+    }
+
+    /// - Parameter chain: The stack of certificates that were sent with it.
+    func judge(_ certificate: OpaquePointer, _ chain: OpaquePointer?) -> Connection.Authority {
+        let functions = library.functions
+        guard let context = functions.X509_STORE_CTX_new() else {
+            return .refused("OpenSSL could not check the certificate")
+        }
+        defer {
+            functions.X509_STORE_CTX_free(context)
+            functions.ERR_clear_error()
+        }
+        guard functions.X509_STORE_CTX_init(context, store, certificate, chain) == 1,
+            functions.X509_STORE_CTX_set_default(context, "ssl_server") == 1
+        else { return .refused("OpenSSL could not check the certificate") }
+        if functions.X509_verify_cert(context) == 1 { return .vouched }
+        let error = Int(functions.X509_STORE_CTX_get_error(context))
+        let reason = functions.X509_verify_cert_error_string(error)
+        return .refused(reason.map { String(cString: $0) } ?? "for reason \(error)")
     }
 }

@@ -13,35 +13,13 @@ struct Tag: Hashable, Sendable {
     static let prefix = "refs/tags/"
 }
 
-extension ObjectHeader {
-    /// Date of an annotated tag in Unix seconds; 0 if missing or malformed. Pure.
-    static func date(ofTag tag: ArraySlice<UInt8>) -> Int {
-        tagger(ofTag: tag)?.date?.seconds ?? 0
-    }
-
-    /// Author and date of an annotated tag; `nil` if missing.
-    static func tagger(ofTag tag: ArraySlice<UInt8>) -> Ident? {
-        var rest = tag
-        for _ in 0..<16 {
-            guard let end = rest.firstIndex(of: ASCII.lineFeed) else { return nil }
-            let line = rest[..<end]
-            if line.isEmpty { return nil }
-            if line.starts(with: "tagger ".utf8) { return Ident(line.dropFirst(7)) }
-            rest = rest[(end + 1)...]
-        }
-        return nil
-    }
-}
-
 /// Describes a version by its nearest tag, as git-describe(1) does.
 struct DescribeReader {
     private let repository: Repository
-    private let question: DescribeQuestion
+    private var question: GitQuestion { repository.address.question }
     private var version: String { question.version ?? "HEAD" }
 
-    init(_ repository: Repository, _ question: DescribeQuestion) {
-        (self.repository, self.question) = (repository, question)
-    }
+    init(_ repository: Repository) { self.repository = repository }
 
     /// Limit of tags to compare, as in Git.
     private static let candidatesMax = 10
@@ -50,18 +28,19 @@ struct DescribeReader {
     /// - Throws: `permanent-failure` when there is no such version, or no tag for it.
     func read(_ emit: Emit) async throws(FetchError) {
         let (id, wanted, all) = try await repository.resolveWithTags(question.version)
-        let patterns = question.patterns.map { Wildmatch($0.utf8, isPath: false) }
+        let patterns = question.bytes(.match).map { Wildmatch($0, isPath: false) }
+        let isExact = question.flag(.exact)
         let named = all.filter { tag in
             patterns.isEmpty || patterns.contains { $0.matches(tag.name.utf8) }
         }
         var tags: [ObjectID: [Tag]] = [:]
-        for tag in named where question.takesAllTags || tag.peeled != nil {
+        for tag in named where question.flag(.tags) || tag.peeled != nil {
             tags[tag.target, default: []].append(tag)
         }
         // Before version 2 there is only one request, so it asks for everything.
         var whole: PackSpool?
         if repository.server.version < 2,
-            tags[id] == nil && !question.isExact && !tags.isEmpty
+            tags[id] == nil && !isExact && !tags.isEmpty
                 || tags[id]?.count ?? 0 > 1
         {
             let several = tags.values.filter { $0.count > 1 }.joined().filter { $0.peeled != nil }
@@ -71,18 +50,19 @@ struct DescribeReader {
         if let exact = tags[id] {
             return try await deliver(try await best(of: exact, in: whole), 0, id, emit)
         }
-        guard !question.isExact, !tags.isEmpty,
+        guard !isExact, !tags.isEmpty,
             let (found, count) = try await nearest(to: id, tags, in: whole)
         else { throw missing(named) }
         try await deliver(try await best(of: found, in: whole), count, id, emit)
     }
 
     private func missing(_ named: [Tag]) -> FetchError {
-        let hasOthers = !question.takesAllTags && named.contains { $0.peeled == nil }
-        let what = question.takesAllTags ? "tag" : "annotated tag"
+        let takesAll = question.flag(.tags)
+        let hasOthers = !takesAll && named.contains { $0.peeled == nil }
+        let what = takesAll ? "tag" : "annotated tag"
         return FetchError(
             .permanentFailure, .body,
-            question.isExact
+            question.flag(.exact)
                 ? "no \(what) is exactly at \"\(version)\"" : "no \(what) describes \"\(version)\"",
             hint: hasOthers ? "there are others: tags=1 in the URL takes all" : nil)
     }
@@ -91,8 +71,9 @@ struct DescribeReader {
         _ tag: Tag, _ count: Int, _ id: ObjectID, _ emit: Emit
     ) async throws(FetchError) {
         var text = tag.name
-        if question.digits > 0 && (count > 0 || question.isLong) {
-            text += "-\(count)-g\(id.description.prefix(question.digits))"
+        let digits = question.number(.digits) ?? 10
+        if digits > 0 && (count > 0 || question.flag(.long)) {
+            text += "-\(count)-g\(id.description.prefix(digits))"
         }
         var head = repository.server.listHead(name: "describe.txt")
         head.facts.merge([
@@ -113,12 +94,10 @@ struct DescribeReader {
         if pack == nil { pack = try await repository.history(request) }
         var (best, date) = (annotated[0], -1)
         for tag in annotated {
-            guard let object = try pack?.object(tag.id, bytesMax: 64 << 20), object.type == .tag
-            else {
-                throw FetchError(
-                    .protocolError, .body, "the server's pack lacks the object \(tag.id)")
+            guard let object = try pack?.required(tag.id), object.type == .tag else {
+                throw .lacks(tag.id)
             }
-            let made = ObjectHeader.date(ofTag: object.content[...])
+            let made = object.tagger?.date?.seconds ?? 0
             if made > date { (best, date) = (tag, made) }
         }
         return best
@@ -136,9 +115,9 @@ struct DescribeReader {
             var pack = whole
             if pack == nil { pack = try await repository.history(request) }
             guard let pack else { return nil }
-            let graph = CommitGraph(pack, repository.format)
+            let graph = CommitGraph(pack)
             guard let start = try graph.commit(behind: id, named: question.version) else {
-                throw FetchError(.protocolError, .body, "the server sent another object than \(id)")
+                throw .anotherObject(than: id)
             }
             let (candidates, isWhole) = try candidates(graph, from: start, tags)
             var best: (tags: [Tag], count: Int)?
@@ -151,7 +130,7 @@ struct DescribeReader {
             // Any other tag is deeper, and so lacks more commits.
             if isWhole || (best?.count).map({ $0 <= depth ?? .max }) ?? false { return best }
             guard let reached = depth else { return best }
-            depth = reached > LogQuestion.countMax / 4 ? nil : reached * 4
+            depth = FetchRequest.deeper(reached)
         }
     }
 
@@ -184,10 +163,9 @@ struct DescribeReader {
         if let count = try graph.count(from: start, without: tag) { return count }
         let request = FetchRequest(
             wants: [graph.id(start)], haves: [graph.id(tag)], filter: .trees)
-        let rest = CommitGraph(try await repository.history(request), repository.format)
+        let rest = CommitGraph(try await repository.history(request))
         guard let again = rest.find(graph.id(start)) else {
-            throw FetchError(
-                .protocolError, .body, "the server sent another object than \(graph.id(start))")
+            throw .anotherObject(than: graph.id(start))
         }
         // A server may send more than was asked for.
         let known = try rest.find(graph.id(tag)).map { number throws(FetchError) in

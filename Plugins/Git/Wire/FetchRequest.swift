@@ -1,79 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Encodes requests. Pure.
-enum GitCommand {
-    private static let agent = "agent=smallweb"
-
-    /// Version 2: the command and our capabilities, without arguments. Only capabilities that the
-    /// server has offered: it would hang up silently at others.
-    static func header(
-        _ command: String, _ server: Advertisement
-    ) throws(FetchError) -> [UInt8] {
-        var bytes = try PktLine.encode("command=\(command)\n")
-        if server.value("agent") != nil { bytes += try PktLine.encode("\(agent)\n") }
-        if server.value("object-format") != nil {
-            bytes += try PktLine.encode("object-format=\(server.format.rawValue)\n")
-        }
-        return bytes + PktLine.delimPacket
-    }
-
-    /// - Throws: `permanent-failure` when the server lacks a required capability.
-    static func fetch(
-        _ request: FetchRequest, _ server: Advertisement
-    ) throws(FetchError) -> [UInt8] {
-        guard server.version == 2 else { return try fetchPlain(request, server) }
-        var bytes = try header("fetch", server)
-        var lines = request.wants.map { "want \($0)" } + ["no-progress", "ofs-delta"]
-        if server.canFetch(with: "shallow") { lines += request.deepening }
-        if let filter = request.filter, server.canFetch(with: "filter") {
-            lines.append("filter \(filter.rawValue)")
-        }
-        lines += request.haves.map { "have \($0)" }
-        for line in lines + ["done"] { bytes += try PktLine.encode(line + "\n") }
-        return bytes + PktLine.flushPacket
-    }
-
-    private static func fetchPlain(
-        _ request: FetchRequest, _ server: Advertisement
-    ) throws(FetchError) -> [UInt8] {
-        guard server.value("side-band-64k") != nil, server.value("shallow") != nil else {
-            throw FetchError(
-                .permanentFailure, .body,
-                "the server can send no single version: it lacks side-band-64k or shallow",
-                hint: "clone the repository with git")
-        }
-        // In thin packs deltas may be against objects of the client. dulwich, which names no agent,
-        // insists on thin-pack, but makes no such deltas. PackSpool refuses one without its base.
-        let isThin = request.haves.isEmpty || server.value("agent") == nil
-        // Some servers refuse clients without a way to acknowledge common objects.
-        let acknowledgements =
-            server.value("multi_ack_detailed") == nil ? "multi_ack" : "multi_ack_detailed"
-        var offered = [
-            acknowledgements, "side-band-64k", "thin-pack", "ofs-delta", "no-progress",
-        ].filter {
-            server.value($0) != nil && (isThin || $0 != "thin-pack")
-        }
-        // Without deepen-since the server sends everything, and old commits are dropped here.
-        var request = request
-        if server.value("deepen-since") == nil { request.since = nil }
-        if request.since != nil { offered.append("deepen-since") }
-        if server.value("object-format") != nil {
-            offered.append("object-format=\(server.format.rawValue)")
-        }
-        if server.value("agent") != nil { offered.append(agent) }
-        var bytes: [UInt8] = []
-        for (index, id) in request.wants.enumerated() {
-            let more = index == 0 ? " " + offered.joined(separator: " ") : ""
-            bytes += try PktLine.encode("want \(id)\(more)\n")
-        }
-        for line in request.deepening { bytes += try PktLine.encode(line + "\n") }
-        bytes += PktLine.flushPacket
-        for id in request.haves { bytes += try PktLine.encode("have \(id)\n") }
-        return bytes + (try PktLine.encode("done\n"))
-    }
-}
-
 /// The arguments of one fetch, in the words of gitprotocol-v2(5).
 struct FetchRequest: Hashable, Sendable {
     /// Objects that the server leaves out. Servers other than Git's support only these two.
@@ -91,8 +18,63 @@ struct FetchRequest: Hashable, Sendable {
     var since: Int?
     var filter: Filter?
 
-    fileprivate var deepening: [String] {
+    /// The depth for the next try, when a part of the history was not enough; `nil` for all.
+    static func deeper(_ depth: Int) -> Int? {
+        depth > GitQuestion.countMax / 4 ? nil : depth * 4
+    }
+
+    private func deepening(_ since: Int?) -> [String] {
         (depth.map { ["deepen \($0)"] } ?? []) + (since.map { ["deepen-since \($0)"] } ?? [])
+    }
+
+    /// - Throws: `permanent-failure` when the server lacks a required capability.
+    func encoded(for server: Advertisement) throws(FetchError) -> [UInt8] {
+        guard server.version == 2 else { return try encodedPlain(for: server) }
+        var bytes = try server.command("fetch")
+        var lines = wants.map { "want \($0)" } + ["no-progress", "ofs-delta"]
+        if server.canFetch(with: "shallow") { lines += deepening(since) }
+        if let filter, server.canFetch(with: "filter") {
+            lines.append("filter \(filter.rawValue)")
+        }
+        lines += haves.map { "have \($0)" }
+        for line in lines + ["done"] { bytes += try PktLine.encode(line + "\n") }
+        return bytes + PktLine.flushPacket
+    }
+
+    private func encodedPlain(for server: Advertisement) throws(FetchError) -> [UInt8] {
+        guard server.value("side-band-64k") != nil, server.value("shallow") != nil else {
+            throw FetchError(
+                .permanentFailure, .body,
+                "the server can send no single version: it lacks side-band-64k or shallow",
+                hint: "clone the repository with git")
+        }
+        // In thin packs deltas may be against objects of the client. dulwich, which names no agent,
+        // insists on thin-pack, but makes no such deltas. PackSpool refuses one without its base.
+        let isThin = haves.isEmpty || server.value("agent") == nil
+        // Some servers refuse clients without a way to acknowledge common objects.
+        let acknowledgements =
+            server.value("multi_ack_detailed") == nil ? "multi_ack" : "multi_ack_detailed"
+        var offered = [
+            acknowledgements, "side-band-64k", "thin-pack", "ofs-delta", "no-progress",
+        ].filter {
+            server.value($0) != nil && (isThin || $0 != "thin-pack")
+        }
+        // Without deepen-since the server sends everything, and old commits are dropped here.
+        let since = server.value("deepen-since") == nil ? nil : since
+        if since != nil { offered.append("deepen-since") }
+        if server.value("object-format") != nil {
+            offered.append("object-format=\(server.format.rawValue)")
+        }
+        if server.value("agent") != nil { offered.append(Advertisement.agent) }
+        var bytes: [UInt8] = []
+        for (index, id) in wants.enumerated() {
+            let more = index == 0 ? " " + offered.joined(separator: " ") : ""
+            bytes += try PktLine.encode("want \(id)\(more)\n")
+        }
+        for line in deepening(since) { bytes += try PktLine.encode(line + "\n") }
+        bytes += PktLine.flushPacket
+        for id in haves { bytes += try PktLine.encode("have \(id)\n") }
+        return bytes + (try PktLine.encode("done\n"))
     }
 }
 
