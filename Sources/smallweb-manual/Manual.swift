@@ -179,9 +179,8 @@ enum Manual {
                 text += ".It Li \"\(escaped(String(usage.dropFirst(command.name.count + 1))))\"\n"
             }
             text += filled(action.manual) + "\n"
-            let own = action.options.filter {
-                !$0.isForAll && !Option.ofConfiguration.contains($0.long)
-            }.map { "--" + $0.long }
+            let own = action.options.filter { !$0.takers.contains(.configured) }
+                .map { "--" + $0.long }
             if !own.isEmpty { text += filled("Options: \(own.joined(separator: ", ")).") + "\n" }
             for (line, _) in action.examples { text += ".Pp\n.Dl \(escaped(line))\n" }
         }

@@ -21,8 +21,7 @@ extension Command {
             "smallweb completions fish > ~/.config/fish/completions/smallweb.fish":
                 "For one user of fish"
         ],
-        operands: [.choice(CompletionScripts.all.map(\.shell))],
-        takes: { $0.isForAll }
+        operands: [.choice(CompletionScripts.all.map(\.shell))], taker: .others
     ) { _, operands throws(FetchError) in
         guard let script = CompletionScripts.all.first(where: { $0.shell == operands[0] }) else {
             throw usageError(

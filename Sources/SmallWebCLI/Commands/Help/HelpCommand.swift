@@ -14,7 +14,7 @@ extension Command {
             "smallweb help get --retry": "One option of it",
             "smallweb help exit-status": "What the exit statuses mean",
         ],
-        operands: [.topic], takes: { $0.isForAll }
+        operands: [.topic], taker: .others
     ) { _, operands throws(FetchError) in
         try StandardStream.output.write(helpText(operands))
         return 0

@@ -12,11 +12,7 @@ extension Command {
             "smallweb config --show-origin": "The settings, with file and line",
             "smallweb config max-time": "One of them",
         ],
-        operands: [.optionName],
-        takes: {
-            $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
-                || $0.long == "json"
-        }
+        operands: [.optionName], taker: .configured, options: ["show-origin", "json"]
     ) { settings, operands throws(FetchError) in
         let configuration = try Configuration.load(settings, keepsProblems: true)
         if let name = operands.first, Option.named(name[...]) == nil,

@@ -19,7 +19,7 @@ extension Command {
                 "A file for each of four workers",
         ],
         operands: [.text, .file],
-        takes: { $0.isForAll || ["authority", "plugin", "fallback-curl"].contains($0.long) }
+        taker: .others, options: ["authority", "plugin", "fallback-curl"]
     ) { settings, words throws(FetchError) in
         guard let count = ASCII.decimal(words[0].utf8, max: Shard.countMax), count > 0 else {
             throw usageError(

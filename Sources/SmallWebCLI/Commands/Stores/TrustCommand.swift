@@ -13,7 +13,7 @@ extension Command {
             "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
             "smallweb trust list": "The keys that are pinned",
         ],
-        options: ["known-hosts"] + Option.ofConfiguration, actions: TrustCommand.actions)
+        taker: .configured, options: ["known-hosts"], actions: TrustCommand.actions)
 }
 
 struct TrustCommand: Sendable {
@@ -99,7 +99,7 @@ struct TrustCommand: Sendable {
             manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
                 + "there is none, 1 when there is one, and 2 when one has ended already.",
             examples: ["smallweb trust expiring --within 14d": "In the next two weeks"],
-            operands: [], takes: { $0.isForAll || ["within", "json"].contains($0.long) }
+            operands: [], taker: .others, options: ["within", "json"]
         ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() },
     ]
 

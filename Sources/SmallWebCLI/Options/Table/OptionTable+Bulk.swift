@@ -5,7 +5,8 @@ internal import SmallWebRecords
 extension Option {
     static let json: [Option] = [
         Option(
-            "json", .json, "write JSON records, one a line",
+            "json", .json, takers: [.results, .watch], scope: .run,
+            "write JSON records, one a line",
             manual: "Writes one line of JSON per URL to standard output, with the body in it, "
                 + "instead of the body. smallweb-json(5) describes the records.",
             example: "smallweb get --json gemini://geminiprotocol.net/ | jq .status",
@@ -20,25 +21,26 @@ extension Option {
             }
         ).with(\.values, .someOf { RecordFields.all(.builtIn) }),
         Option(
-            "body", .json, "auto, text, base64, file or none",
+            "body", .json, takers: .bodies, "auto, text, base64, file or none",
             manual: "How a record has the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
             .choice("FORM") { $0.records.options.body = $1 }),
         Option(
-            "inline-max", .json, "largest body in a record (8M)",
+            "inline-max", .json, takers: .bodies, "largest body in a record (8M)",
             manual: "The largest body that a record has in it. A larger one goes to --output-dir "
                 + "if there is one, and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
             .value("SIZE", OptionValue.size) { $0.records.options.inlineBytesMax = $1 }),
         Option(
-            "stream", .json, "bodies in chunk records, as they arrive",
+            "stream", .json, takers: .bodies, "bodies in chunk records, as they arrive",
             manual: "Writes a body as chunk records while it arrives, before the URL's own record. "
                 + "After its first chunk a URL is not tried again.",
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
         Option(
-            "with-links", .json, "records of the page's links as well",
+            "with-links", .json, takers: [.get, .put, .verbs, .explain],
+            "records of the page's links as well",
             manual: "Writes a link record for each link of a page before the page's own record, as "
                 + "smallweb links does, so that body and links come with one fetch.",
             example: "smallweb get --json --with-links gemini://geminiprotocol.net/",
@@ -49,12 +51,13 @@ extension Option {
             example: "smallweb get --json --events gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.records.options.includesEvents = isOn }),
         Option(
-            "ordered", .json, "records in the order of the URLs",
+            "ordered", .json, scope: .run, "records in the order of the URLs",
             manual: "Holds records back until those of all earlier URLs are written.",
             example: "smallweb get --json -Z --ordered - < urls.txt",
             .flag { settings, isOn in settings.records.keepsInputOrder = isOn }),
         Option(
-            "summary", .json, "a summary record even for one URL",
+            "summary", .json, takers: [.results, .watch], scope: .run,
+            "a summary record even for one URL",
             manual: "Ends with a summary record. Without it there is one for several URLs.",
             example: "smallweb get --json --summary gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.records.options.wantsSummary = isOn }),
@@ -62,7 +65,8 @@ extension Option {
 
     static let bulk: [Option] = [
         Option(
-            "input-file", .bulk, "read URLs from FILE, - for stdin",
+            "input-file", .bulk, takers: [.lists, .subscriptions],
+            "read URLs from FILE, - for stdin",
             manual: "Reads URLs from a file, one per line; - is standard input. Blank lines and "
                 + "lines that begin with # do not count. A line that begins with { is a request "
                 + "in JSON. The operands - and @FILE do the same.",
@@ -71,7 +75,7 @@ extension Option {
                 settings.run.lists.append(value == "-" ? "-" : "@" + value)
             }),
         Option(
-            "parallel", short: "Z", .bulk, "fetch eight URLs at a time",
+            "parallel", short: "Z", .bulk, takers: [.lists, .feed], "fetch eight URLs at a time",
             manual: "Fetches several URLs at a time, eight unless --jobs says otherwise. Standard "
                 + "output gets the bodies whole and in the order of the URLs, as without it.",
             example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
@@ -79,12 +83,13 @@ extension Option {
                 settings.run.policy.jobs = isOn ? max(settings.run.policy.jobs, 8) : 1
             }),
         Option(
-            "jobs", short: "j", .bulk, "fetch N URLs at a time (1)",
+            "jobs", short: "j", .bulk, takers: [.lists, .feed], "fetch N URLs at a time (1)",
             manual: "How many URLs are fetched at a time, 1 or more.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
             .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }),
         Option(
-            "per-host", .bulk, "with -j, at most N of them from one host (2)",
+            "per-host", .bulk, takers: [.lists, .feed],
+            "with -j, at most N of them from one host (2)",
             manual: "How many URLs of one host and port are fetched at a time.",
             example: "smallweb get -j 8 --per-host 1 gemini://example.org/a gemini://example.org/b",
             .value("N", OptionValue.positive) { $0.run.policy.jobsPerHost = $1 }),
@@ -99,17 +104,19 @@ extension Option {
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
             .value("N", OptionValue.positive) { $0.run.policy.loops = $1 }),
         Option(
-            "rate", .bulk, "at most N requests a second, or N/m, N/h",
+            "rate", .bulk, takers: [.lists, .subscriptions],
+            "at most N requests a second, or N/m, N/h",
             manual: "How many requests are started in a second, a minute (N/m) or an hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
             .value("N", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
-            "per-host-delay", .bulk, "least time between two requests to one host",
+            "per-host-delay", .bulk, takers: [.lists, .subscriptions],
+            "least time between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
             .value("TIME", OptionValue.duration) { $0.run.policy.hostSeconds = $1 }),
         Option(
-            "retry", .bulk, "try up to N times more when that may help (0)",
+            "retry", .bulk, takers: .runs, "try up to N times more when that may help (0)",
             manual: "Tries again after a failure that may pass: no connection, a time limit, a "
                 + "temporary refusal. The first wait is about a second, each further one twice as "
                 + "long. A server that names the wait is obeyed, for all requests to its host. "
@@ -118,12 +125,12 @@ extension Option {
             example: "smallweb get --retry 3 gemini://geminiprotocol.net/",
             .value("N", OptionValue.count) { $0.run.policy.retry.retries = $1 }),
         Option(
-            "retry-delay", .bulk, "wait so long before each retry: 10, 2m",
+            "retry-delay", .bulk, takers: .runs, "wait so long before each retry: 10, 2m",
             manual: "The wait before each retry, instead of one that grows.",
             example: "smallweb get --retry 3 --retry-delay 10 gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.run.policy.retry.delaySeconds = $1 }),
         Option(
-            "retry-max-time", .bulk, "no retry later than this: 90, 15m",
+            "retry-max-time", .bulk, takers: .runs, "no retry later than this: 90, 15m",
             manual: "The time from the first attempt after which there is no further one. It also "
                 + "bounds how long a server may make its other requests wait; that is ten minutes "
                 + "without it.",
@@ -132,7 +139,8 @@ extension Option {
                 $0.run.policy.retry.totalSeconds = $1 > 0 ? $1 : nil
             }),
         Option(
-            "retry-data", .bulk, "retry also when data has been sent",
+            "retry-data", .bulk, takers: [.lists, .put, .subscriptions],
+            "retry also when data has been sent",
             manual: "With --retry, sends an upload or a body again also when it has been sent and "
                 + "no answer came: for servers to which it does not matter that it arrives twice.",
             example: "smallweb put --retry 3 --retry-data titan://example.org/a.gmi a.gmi",
@@ -186,7 +194,7 @@ extension Option {
             example: "smallweb get --json --exit-status run - < urls.txt",
             .choice("WHAT") { $0.run.status = $1 }),
         Option(
-            "authority", .bulk, "shard: print host:port as well",
+            "authority", .bulk, takers: [], "shard: print host:port as well",
             manual: "Prints host and port between the part and the line: a key for programs that "
                 + "split their input by one. It is empty for a line without a host.",
             example: "smallweb shard --authority 4 urls.txt",

@@ -2,17 +2,10 @@
 internal import SmallWeb
 
 extension Option {
-    /// True for options of all commands, even those without network access.
-    package var isForAll: Bool { group == .messages && !Self.ofConversations.contains(long) }
-
-    private static let ofConversations: Set<String> = [
-        "verbose", "progress", "progress-bar", "history", "config", "no-config",
-    ]
-    package static let ofConfiguration = ["config", "no-config"]
-
     /// Separate from the table: each run looks it up, and need not create all the others.
     static let config = Option(
-        "config", short: "K", .messages, "read FILE instead of the config files",
+        "config", short: "K", .messages, takers: [.fetches, .configured], scope: .commandLine,
+        "read FILE instead of the config files",
         manual: "Reads FILE instead of the system's config file and the user's own.",
         example: "smallweb get -K work.conf gemini://example.org/",
         .value("FILE") { settings, value in settings.invocation.configFile = value })
@@ -20,7 +13,8 @@ extension Option {
     /// Options usually set once, in the config file.
     static let daily: [Option] = [
         Option(
-            "progress", .messages, "show progress: auto, bar, none or json",
+            "progress", .messages, takers: [.results, .open],
+            "show progress: auto, bar, none or json",
             manual: "How the progress of a transfer is shown on standard error. auto draws a bar "
                 + "when standard error is a terminal, the body goes elsewhere, and it takes more "
                 + "than a second; bar draws it wherever standard error goes; json writes a record "
@@ -28,19 +22,21 @@ extension Option {
             example: "smallweb get --progress json -O gopher://example.org/9/disk.img",
             .choice("FORM") { $0.messages.progress = $1 }),
         Option(
-            "progress-bar", short: "#", .messages, "the same as --progress bar",
+            "progress-bar", short: "#", .messages, takers: [.results, .open],
+            "the same as --progress bar",
             manual: "Draws a progress bar, as --progress bar does.",
             example: "smallweb get -# -O gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.messages.progress = isOn ? .bar : .none }),
         Option(
-            "history", .messages, "record fetched URLs, for completion",
+            "history", .messages, takers: [.results, .open], "record fetched URLs, for completion",
             manual: "Records successful fetches for completion, without query strings. By default "
                 + "that is done when standard output or standard error is a terminal.",
             example: "smallweb get --no-history gemini://example.org/secret",
             .flag { settings, isOn in settings.messages.recordsHistory = isOn }),
         config,
         Option(
-            "no-config", .messages, "read no config file",
+            "no-config", .messages, takers: [.fetches, .configured], scope: .commandLine,
+            "read no config file",
             manual: "Reads no config file, so that a script does the same for every user.",
             example: "smallweb get --no-config gemini://example.org/",
             .flag { settings, isOn in settings.invocation.readsConfiguration = !isOn }),

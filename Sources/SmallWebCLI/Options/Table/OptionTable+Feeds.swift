@@ -21,28 +21,9 @@ struct FeedSettings: Sendable {
 }
 
 extension Option {
-    /// True for options of `feed` and `watch` only.
-    var isForFeeds: Bool { group == .feeds }
-
-    /// Shared options of `feed` and `watch`; each has further ones of its own.
-    static let feedOptions = ["under", "state", "name"]
-    static let feedAlone = ["format", "max-entries", "new"]
-    static let watchAlone = ["diff", "links", "ignore", "every", "exec"]
-
-    /// True for options for pages that `feed` and `watch` accept.
-    var isForSubscriptions: Bool {
-        isForPages && ![.output, .json, .links].contains(group) && !isForBodies
-            && !Self.ofBulkRuns.contains(long)
-    }
-
-    private static let ofBulkRuns: Set<String> = [
-        "ledger", "only", "shard", "exit-status", "deadline", "fail-early", "loops", "history",
-        "progress", "progress-bar", "data",
-    ]
-
     static let feeds: [Option] = [
         Option(
-            "format", .feeds, "feed: atom, rss, jsonfeed or gemtext",
+            "format", .feeds, takers: .feed, "feed: atom, rss, jsonfeed or gemtext",
             manual: "The format of the feed: atom (RFC 4287, the default), rss (RSS 2.0), jsonfeed "
                 + "(JSON Feed 1.1) or gemtext, a page of dated links. With it a page that is a "
                 + "feed already is left out; without it such a page, if it is the only URL, passes "
@@ -50,12 +31,12 @@ extension Option {
             example: "smallweb feed --format rss gemini://example.org/gemlog/",
             .choice("FORM") { $0.feeds.format = $1 }),
         Option(
-            "max-entries", .feeds, "feed: at most N entries, the newest (100)",
+            "max-entries", .feeds, takers: .feed, "feed: at most N entries, the newest (100)",
             manual: "How many entries the feed has at most: the newest ones.",
             example: "smallweb feed --max-entries 20 gemini://example.org/gemlog/",
             .value("N", OptionValue.count) { $0.feeds.entriesMax = $1 }),
         Option(
-            "new", .feeds, "feed: entries of links without a date, too",
+            "new", .feeds, takers: .feed, "feed: entries of links without a date, too",
             manual: "Makes an entry of every link, also of those without a date: it gets the time "
                 + "at which it was first seen, which the state remembers.",
             example: "smallweb feed --new gopher://example.org/1/phlog",
@@ -84,20 +65,20 @@ extension Option {
                 settings.feeds.stateName = try OptionValue.stateName(value)
             }),
         Option(
-            "diff", .feeds, "watch: show what has changed in a text",
+            "diff", .feeds, takers: .watch, "watch: show what has changed in a text",
             manual: "Prints the difference of a text that has changed, in the unified format of "
                 + "diff(1). For that a copy of each text is kept next to the state, as far as it "
                 + "has no more than 1 MiB, of 1,000 pages: the run before needs --diff as well.",
             example: "smallweb watch --diff gemini://example.org/",
             .flag { settings, isOn in settings.feeds.showsDifference = isOn }),
         Option(
-            "links", .feeds, "watch: compare the set of links",
+            "links", .feeds, takers: .watch, "watch: compare the set of links",
             manual: "Compares the set of a page's links instead of its bytes, and prints which "
                 + "were added (+) and removed (-).",
             example: "smallweb watch --links gemini://example.org/gemlog/",
             .flag { settings, isOn in settings.feeds.comparesLinks = isOn }),
         Option(
-            "ignore", .feeds, "watch: leave out lines that match REGEX",
+            "ignore", .feeds, takers: .watch, "watch: leave out lines that match REGEX",
             manual: "Leaves out the lines that match an extended regular expression (regex(7)) "
                 + "when texts are compared. Repeatable. Bytes are characters, as in the locale C. "
                 + "It has at most 1 KiB, no back-references, and counts up to 255, which must "
@@ -108,7 +89,7 @@ extension Option {
                 settings.feeds.ignored.append(value)
             }),
         Option(
-            "every", .feeds, "watch: stay, and look again after this time",
+            "every", .feeds, takers: .watch, "watch: stay, and look again after this time",
             manual: "Stays and looks again each time this long has passed, or up to a tenth later: "
                 + "a number of seconds, or one with s, m, h, d or w. At least 60 seconds.",
             example: "smallweb watch --every 15m gemini://example.org/",
@@ -122,7 +103,7 @@ extension Option {
                 settings.feeds.everySeconds = seconds
             }),
         Option(
-            "exec", .feeds, "watch: run CMD for each page that is news",
+            "exec", .feeds, takers: .watch, "watch: run CMD for each page that is news",
             manual: "Runs CMD with sh for each page that is new, changed or gone, one after the "
                 + "other, with the page's JSON record on its standard input. What it writes goes "
                 + "to standard error. It may take ten minutes. When it fails the page stays as it "

@@ -2,26 +2,10 @@
 internal import SmallWeb
 
 extension Option {
-    var isForFetches: Bool {
-        group != .config && group != .feeds && !Self.ofStores.contains(long)
-    }
-
-    /// True for options of all commands that fetch pages, not of `put` or `refs` only.
-    var isForPages: Bool {
-        isForFetches && !isForUploads && !isForReferences && purpose != .verbs
-    }
-
-    var isForUploads: Bool { group == .uploads || purpose == .uploads }
-
-    var isForReferences: Bool { group == .refs || purpose == .references }
-
-    static let ofStores: Set<String> = [
-        "within", "from", "to", "replace", "force", "key-type", "lang", "authority",
-    ]
-
     static let identity: [Option] = [
         Option(
-            "identity", .store, "show this identity if the server asks",
+            "identity", .store, takers: .fetches, scope: .url,
+            "show this identity if the server asks",
             manual:
                 "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
                 + "client certificate, even if the identity is bound to other URLs.",
@@ -29,19 +13,21 @@ extension Option {
             .value("NAME") { settings, value in settings.connection.identityName = value }
         ).with(\.values, .identities),
         Option(
-            "cert", short: "E", .store, "the same with a certificate from FILE",
+            "cert", short: "E", .store, takers: .fetches, scope: .url,
+            "the same with a certificate from FILE",
             manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
                 + "Further certificates in it are its chain. Its key is in the same file, or in "
                 + "that of --key.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
             .value("FILE") { settings, value in settings.connection.certificateFile = value }),
         Option(
-            "key", .store, "the key of --cert",
+            "key", .store, takers: .fetches, scope: .url, "the key of --cert",
             manual: "The key of --cert, PEM.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
             .value("FILE") { settings, value in settings.connection.keyFile = value }),
         Option(
-            "key-password-file", .store, "where the key's password is",
+            "key-password-file", .store, takers: .fetches, scope: .url,
+            "where the key's password is",
             manual: "A file with the password of an encrypted key. Without it you are asked.",
             example: "smallweb get -E me.pem --key-password-file pw gemini://example.org/app/",
             .value("FILE") { settings, value in settings.connection.keyPasswordFile = value }),

@@ -87,14 +87,28 @@ extension Option {
                     settings.fetch.lists.append((option, value))
                 }
             }
+        // A command of its own is a question: a part of its URL concerns a single resource.
+        let isOfQuestion =
+            option.urlKey != nil || [.references, .verbs].contains(option.purpose)
         var made = Option(
-            key, short: option.short, Group(title: option.group), option.summary,
-            manual: option.manual, example: option.example, action
-        )
+            key, short: option.short, Group(option.group), takers: takers(of: option),
+            scope: isOfQuestion ? .commandLine : nil, option.summary, manual: option.manual,
+            example: option.example, action)
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
-        made.purpose = option.purpose
         made.urlKey = option.urlKey
         return [made]
+    }
+
+    private static func takers(of option: Request.Option) -> Takers {
+        switch option.purpose {
+        // `refs` and the commands of plugins choose the method.
+        case .fetches where option.key == "request": .downloads.subtracting([.refs, .verbs])
+        case .fetches: option.urlKey == nil ? .downloads : .downloads.subtracting(.verbs)
+        case .fetchesAndUploads: .fetches
+        case .uploads: .uploads
+        // The command of a plugin names its options.
+        case .references, .verbs: .refs
+        }
     }
 
     /// Secrets are never arguments, as every user of the machine could read those.
@@ -102,21 +116,23 @@ extension Option {
         let (key, isForUploads) = (option.key, option.purpose == .uploads)
         let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")
         let value = Option(
-            key, Group(title: option.group), option.summary, manual: option.manual,
-            example: option.example,
+            key, Group(option.group), takers: takers(of: option), option.summary,
+            manual: option.manual, example: option.example,
             .value("VALUE") { settings, value in
                 settings.fetch.options[key] = .secret(value.systemBytes)
             }
         ).with(\.isSecret, true)
         let others = [
             Option(
-                "\(key)-file", Group(title: option.group), "\(put)where \(option.summary) is",
+                "\(key)-file", Group(option.group), takers: takers(of: option),
+                "\(put)where \(option.summary) is",
                 manual: "A file with \(option.manual). It is never an argument, which every user "
                     + "of the machine could read.",
                 example: "smallweb \(command) --\(key)-file \(key) \(option.example)",
                 .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }),
             Option(
-                "ask-\(key)", Group(title: option.group), "\(put)ask for \(option.summary)",
+                "ask-\(key)", Group(option.group), takers: takers(of: option),
+                "\(put)ask for \(option.summary)",
                 manual: "Asks at the terminal for \(option.manual), and does not show it.",
                 example: "smallweb \(command) --ask-\(key) \(option.example)",
                 .flag { settings, isOn in
@@ -127,8 +143,6 @@ extension Option {
                     }
                 }),
         ]
-        return ((isForUploads ? [] : [value]) + others).map {
-            $0.with(\.purpose, option.purpose)
-        }
+        return (isForUploads ? [] : [value]) + others
     }
 }

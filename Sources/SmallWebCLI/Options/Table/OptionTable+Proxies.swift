@@ -52,7 +52,7 @@ extension Option {
     /// Options for libcurl's connections; refused for schemes that it does not fetch.
     static let engine: [Option] = [
         Option(
-            "connect-to", .connection, "connect to another host and port",
+            "connect-to", .connection, takers: .downloads, "connect to another host and port",
             manual: "Connects to HOST2:PORT2 when HOST1:PORT1 is asked for, over HTTP only; "
                 + "--resolve is for all schemes.",
             example:
@@ -61,12 +61,13 @@ extension Option {
                 settings.connection.http.connectTo.append(value)
             }),
         Option(
-            "unix-socket", .connection, "connect to the Unix socket PATH",
+            "unix-socket", .connection, takers: .downloads, "connect to the Unix socket PATH",
             manual: "Connects to a Unix socket instead of the host, over HTTP only.",
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.http.unixSocket = value }),
         Option(
-            "fallback-curl", .connection, "let libcurl fetch schemes without a plugin",
+            "fallback-curl", .connection, takers: .downloads,
+            "let libcurl fetch schemes without a plugin",
             manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
                 + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",
             example: "smallweb get --fallback-curl dict://dict.org/d:gopher",

@@ -2,23 +2,17 @@
 internal import SmallWeb
 
 extension Option {
-    /// True for options of delivering bodies, without effect if there is none.
-    var isForBodies: Bool { Self.ofBodies.contains(long) }
-
-    private static let ofBodies: Set<String> = [
-        "remote-name", "output-dir", "tree", "create-dirs", "show-headers", "raw", "head", "render",
-        "body", "inline-max", "stream", "with-links", "continue-at", "continue", "fail-with-body",
-    ]
-
     static let reading: [Option] = [
         Option(
-            "head", short: "I", .output, "print status and certificate, not the body",
+            "head", short: "I", .output, takers: [.get, .explain],
+            "print status and certificate, not the body",
             manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
                 + "each URL, and for HTTP, where it sends HEAD, the reply header.",
             example: "smallweb get -I https://example.org/",
             .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
         Option(
-            "render", .output, "lay pages out: as text, html or markdown",
+            "render", .output, takers: [.get, .open, .put, .explain],
+            "lay pages out: as text, html or markdown",
             manual: "Whether standard output gets the bytes of a page or the page as a person "
                 + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
                 + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
@@ -28,7 +22,8 @@ extension Option {
             example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
             .value("FORM", OptionValue.choice) { $0.output.rendering = $1 }),
         Option(
-            "hyperlink", .output, "links to click on: auto, always or never",
+            "hyperlink", .output, takers: [.get, .links, .open, .put, .explain],
+            "links to click on: auto, always or never",
             manual: "Whether the links of a page that is laid out can be clicked on, in terminals "
                 + "that know OSC 8. auto means where there is colour.",
             example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",

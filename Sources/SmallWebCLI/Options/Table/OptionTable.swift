@@ -18,7 +18,8 @@ extension Option {
 
     private static let output: [Option] = [
         Option(
-            "output", short: "o", .output, "write the body to FILE, or to stdout for -",
+            "output", short: "o", .output, takers: .results, scope: .commandLine,
+            "write the body to FILE, or to stdout for -",
             manual: "Writes the body to FILE. It appears under that name only when it is "
                 + "complete. Repeatable: the n-th goes with the n-th URL. With - the body goes to "
                 + "standard output exactly as received, even to a terminal.",
@@ -47,19 +48,19 @@ extension Option {
                 if isOn { settings.output.usesRemoteName = true }
             }),
         Option(
-            "no-clobber", .output, "keep an existing file, rename the new one",
+            "no-clobber", .output, takers: .results, "keep an existing file, rename the new one",
             manual: "Keeps a file that is there: the new one gets .1, .2 and so on. --remote-name "
                 + "does so anyway.",
             example: "smallweb get --no-clobber -o a.gmi gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.output.existing = isOn ? .kept : .asNamed }),
         Option(
-            "overwrite", .output, "replace an existing file, with -O too",
+            "overwrite", .output, takers: .results, "replace an existing file, with -O too",
             manual: "Replaces a file that is there, as --output does anyway.",
             example: "smallweb get -O --overwrite gopher://example.org/0/a.txt",
             .flag { settings, isOn in settings.output.existing = isOn ? .replaced : .asNamed }
         ).with(\.aliases, ["clobber"]),
         Option(
-            "skip-existing", .output, "fetch nothing when the file exists",
+            "skip-existing", .output, takers: .results, "fetch nothing when the file exists",
             manual: "Sends nothing when the file that the body would go to exists, and counts "
                 + "that as success. Where only the reply tells the name, nothing is written.",
             example: "smallweb get -O --skip-existing --input-file urls.txt",
@@ -70,18 +71,21 @@ extension Option {
             example: "smallweb get --create-dirs -o a/b/c.gmi gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.output.createsDirectories = isOn }),
         Option(
-            "fail", short: "f", .output, "a refusal by the server is a failure (default)",
+            "fail", short: "f", .output, takers: [.results, .open],
+            "a refusal by the server is a failure (default)",
             manual: "A refusal by the server is reported on standard error and in the exit status. "
                 + "This is the default; with --no-fail its body counts as success.",
             example: "smallweb get --no-fail gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .fail : .accept }),
         Option(
-            "fail-with-body", .output, "deliver a refusal's body and fail",
+            "fail-with-body", .output, takers: [.bodies, .open],
+            "deliver a refusal's body and fail",
             manual: "Delivers the body of a refusal, and still reports the failure.",
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
-            "allow-empty", .output, "a reply without a byte is a success",
+            "allow-empty", .output, takers: [.get, .head, .links, .open, .verbs, .explain],
+            "a reply without a byte is a success",
             manual: "Counts a reply without a single byte as success where it is a failure (exit "
                 + "status 52) otherwise: in Finger, in Nex, and in gopher's texts, menus and "
                 + "searches without their last line. Other replies may be empty anyway.",
@@ -95,12 +99,14 @@ extension Option {
             .flag { settings, isOn in settings.output.showsHeader = isOn }
         ).with(\.aliases, ["include"]),
         Option(
-            "dump-header", short: "D", .output, "write reply headers to FILE",
+            "dump-header", short: "D", .output, takers: .results, scope: .run,
+            "write reply headers to FILE",
             manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.output.headerFile = value }),
         Option(
-            "continue-at", short: "C", .output, "resume at OFFSET, or - at the file's end",
+            "continue-at", short: "C", .output, takers: [.get, .explain],
+            "resume at OFFSET, or - at the file's end",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
                 + "--output file, to which the rest is added. If the server or the scheme cannot "
                 + "resume, or the file has changed on the server, that is an error, and the file "
@@ -112,13 +118,14 @@ extension Option {
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
             }),
         Option(
-            "continue", short: "c", .output, "the same as -C -",
+            "continue", short: "c", .output, takers: [.get, .explain], "the same as -C -",
             manual: "Continues a file, or FILE.part, which an interrupted fetch has left, as "
                 + "--continue-at - does.",
             example: "smallweb get -c -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
         Option(
-            "write-out", short: "w", .output, "print FORMAT after each URL",
+            "write-out", short: "w", .output, takers: .results, scope: .run,
+            "print FORMAT after each URL",
             manual: "Prints FORMAT to standard output when a URL is done, also when it failed. "
                 + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
                 + "curl's name for one: %{http_code}, %{exitcode}, %{size_download}, "
@@ -142,7 +149,8 @@ extension Option {
 
     private static let requests: [Option] = [
         Option(
-            "data", short: "d", .requests, "input: query, search words; @FILE reads it",
+            "data", short: "d", .requests, takers: [.lists, .open, .explain],
+            "input: query, search words; @FILE reads it",
             manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
                 + "search. It is encoded for you. Over HTTP and Spartan it is data instead, sent "
                 + "byte for byte. @FILE reads it from a file, @- from standard "
@@ -163,7 +171,7 @@ extension Option {
             example: "smallweb refs --netrc git+https://example.org/private.git",
             .flag { settings, isOn in settings.fetch.usesNetrc = isOn }),
         Option(
-            "input", .requests, "prompt for input on a terminal (default)",
+            "input", .requests, scope: .run, "prompt for input on a terminal (default)",
             manual: "When a server asks for input and a person is at the terminal, smallweb asks "
                 + "them. With --no-input it never does.",
             example: "smallweb get --no-input gemini://geminiprotocol.net/",
@@ -230,7 +238,8 @@ extension Option {
             example: "smallweb get --limit-rate 100k -O gopher://example.org/9/disk.img",
             .value("SIZE", OptionValue.size) { $0.fetch.bytesPerSecond = $1 }),
         Option(
-            "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
+            "max-filesize", .limits, takers: .fetches.subtracting(.head),
+            "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
                 + "limit for a file; 0 means no limit.",
@@ -288,18 +297,18 @@ extension Option {
             example: "smallweb get -sS gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
         Option(
-            "verbose", short: "v", .messages, "show the conversation on stderr",
+            "verbose", short: "v", .messages, takers: .fetches, "show the conversation on stderr",
             manual: "Shows the conversation on standard error: * marks the connection and "
                 + "repeated attempts, > bytes that are sent, < bytes that are received.",
             example: "smallweb get -v gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.isVerbose = isOn }),
         Option(
-            "help", short: "h", .messages, "show this help",
+            "help", short: "h", .messages, scope: .commandLine, "show this help",
             manual: "Shows the commands, or with a command its options.",
             example: "smallweb get --help",
             .flag { settings, isOn in settings.invocation.wantsHelp = isOn }),
         Option(
-            "version", short: "V", .messages, "show the version",
+            "version", short: "V", .messages, scope: .commandLine, "show the version",
             manual: "Shows the version, and those of libcurl and OpenSSL where they are "
                 + "installed. With --json it is a record.",
             example: "smallweb --version",
