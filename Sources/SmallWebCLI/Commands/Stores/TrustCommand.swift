@@ -375,7 +375,7 @@ struct TrustCommand: Sendable {
         let isDirectory = named?.isDirectory ?? (fileKind(path) == S_IFDIR)
         let text =
             isDirectory
-            ? try DirectoryText.read(path)
+            ? try UserFiles.text(ofDirectory: path)
             : String(decoding: try InputSource.read("@" + path), as: UTF8.self)
         guard !text.hasPrefix("SQLite format 3") else {
             throw usageError(
@@ -428,7 +428,7 @@ struct TrustCommand: Sendable {
                 hint: "fetch from these hosts once more, or choose another client")
         }
         if let directory {
-            try DirectoryText.write(text, to: directory)
+            try UserFiles.write(text, toDirectory: directory)
         } else {
             try StandardStream.output.writeForeign(text)
         }

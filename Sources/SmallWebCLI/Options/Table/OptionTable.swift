@@ -147,6 +147,48 @@ extension Option {
             .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]
 
+    private static let reading: [Option] = [
+        Option(
+            "head", short: "I", .output, takers: [.get, .explain],
+            "print status and certificate, not the body",
+            manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
+                + "each URL, and for HTTP, where it sends HEAD, the reply header.",
+            example: "smallweb get -I https://example.org/",
+            .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
+        Option(
+            "render", .output, takers: [.get, .open, .put, .explain],
+            "lay pages out: as text, html or markdown",
+            manual: "Whether standard output gets the bytes of a page or the page as a person "
+                + "reads it: gemtext wrapped, its links and those of menus numbered, with their "
+                + "URLs at the end. auto does so on a terminal alone; plain does it everywhere, "
+                + "without colours; ansi with them. html and markdown make a fragment for other "
+                + "programs: links are absolute, and nothing that the server wrote becomes markup "
+                + "or can be run. --raw turns it off.",
+            example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
+            .value("FORM", OptionValue.choice) { $0.output.rendering = $1 }),
+        Option(
+            "hyperlink", .output, takers: [.get, .links, .open, .put, .explain],
+            "links to click on: auto, always or never",
+            manual: "Whether the links of a page that is laid out can be clicked on, in terminals "
+                + "that know OSC 8. auto means where there is colour.",
+            example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",
+            .choice("WHEN") { $0.output.hyperlinks = $1 }),
+        Option(
+            "all", .links, "also the lines of a menu that lead nowhere",
+            manual: "Also lists the lines of a gopher menu that are text alone, without a URL.",
+            example: "smallweb links --all gopher://gopher.floodgap.com/",
+            .flag { settings, isOn in settings.output.listsAll = isOn }),
+    ]
+
+    /// Options of `smallweb refs`, besides those of plugins.
+    private static let refs: [Option] = [
+        Option(
+            "exit-code", .refs, "fail when nothing is listed",
+            manual: "Exits with status 22 when no reference matches.",
+            example: "smallweb refs --exit-code --tags git://example.org/repo.git v3.0",
+            .flag { settings, isOn in settings.fetch.failsWithoutMatch = isOn })
+    ]
+
     private static let requests: [Option] = [
         Option(
             "data", short: "d", .requests, takers: [.lists, .open, .explain],
@@ -272,46 +314,5 @@ extension Option {
             .value("HOST:PORT:ADDRESS", OptionValue.resolve) {
                 $0.connection.resolverOverrides[$1.place] = $1.addresses
             }),
-    ]
-
-    private static let messages: [Option] = [
-        Option(
-            "color", .messages, "use colour: auto, always or never",
-            manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
-                + "TERM is dumb.",
-            example: "smallweb get --color never gopher://gopher.floodgap.com/",
-            .choice("WHEN") { $0.messages.color = $1 }),
-        Option(
-            "quiet", short: "q", .messages, "no notes, no progress",
-            manual: "Leaves out notes and progress. Errors are still shown.",
-            example: "smallweb get -q -O gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.messages.isQuiet = isOn }),
-        Option(
-            "silent", short: "s", .messages, "no messages at all, errors included",
-            manual: "Leaves out all messages, errors included. The exit status still tells.",
-            example: "smallweb get -s gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.isSilent = isOn }),
-        Option(
-            "show-error", short: "S", .messages, "with -s, still show errors",
-            manual: "Shows errors although --silent is given.",
-            example: "smallweb get -sS gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
-        Option(
-            "verbose", short: "v", .messages, takers: .fetches, "show the conversation on stderr",
-            manual: "Shows the conversation on standard error: * marks the connection and "
-                + "repeated attempts, > bytes that are sent, < bytes that are received.",
-            example: "smallweb get -v gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.isVerbose = isOn }),
-        Option(
-            "help", short: "h", .messages, scope: .commandLine, "show this help",
-            manual: "Shows the commands, or with a command its options.",
-            example: "smallweb get --help",
-            .flag { settings, isOn in settings.invocation.wantsHelp = isOn }),
-        Option(
-            "version", short: "V", .messages, scope: .commandLine, "show the version",
-            manual: "Shows the version, and those of libcurl and OpenSSL where they are "
-                + "installed. With --json it is a record.",
-            example: "smallweb --version",
-            .flag { settings, isOn in settings.invocation.wantsVersion = isOn }),
     ]
 }

@@ -10,6 +10,47 @@ extension Option {
         example: "smallweb get -K work.conf gemini://example.org/",
         .value("FILE") { settings, value in settings.invocation.configFile = value })
 
+    static let messages: [Option] = [
+        Option(
+            "color", .messages, "use colour: auto, always or never",
+            manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
+                + "TERM is dumb.",
+            example: "smallweb get --color never gopher://gopher.floodgap.com/",
+            .choice("WHEN") { $0.messages.color = $1 }),
+        Option(
+            "quiet", short: "q", .messages, "no notes, no progress",
+            manual: "Leaves out notes and progress. Errors are still shown.",
+            example: "smallweb get -q -O gopher://example.org/9/disk.img",
+            .flag { settings, isOn in settings.messages.isQuiet = isOn }),
+        Option(
+            "silent", short: "s", .messages, "no messages at all, errors included",
+            manual: "Leaves out all messages, errors included. The exit status still tells.",
+            example: "smallweb get -s gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.messages.isSilent = isOn }),
+        Option(
+            "show-error", short: "S", .messages, "with -s, still show errors",
+            manual: "Shows errors although --silent is given.",
+            example: "smallweb get -sS gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
+        Option(
+            "verbose", short: "v", .messages, takers: .fetches, "show the conversation on stderr",
+            manual: "Shows the conversation on standard error: * marks the connection and "
+                + "repeated attempts, > bytes that are sent, < bytes that are received.",
+            example: "smallweb get -v gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.messages.isVerbose = isOn }),
+        Option(
+            "help", short: "h", .messages, scope: .commandLine, "show this help",
+            manual: "Shows the commands, or with a command its options.",
+            example: "smallweb get --help",
+            .flag { settings, isOn in settings.invocation.wantsHelp = isOn }),
+        Option(
+            "version", short: "V", .messages, scope: .commandLine, "show the version",
+            manual: "Shows the version, and those of libcurl and OpenSSL where they are "
+                + "installed. With --json it is a record.",
+            example: "smallweb --version",
+            .flag { settings, isOn in settings.invocation.wantsVersion = isOn }),
+    ]
+
     /// Options usually set once, in the config file.
     static let daily: [Option] = [
         Option(
