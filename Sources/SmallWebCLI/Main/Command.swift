@@ -32,7 +32,7 @@ package struct Command: Sendable, Adjustable {
     /// Selects options by ``Option/takers``.
     private(set) var taker: Option.Takers
     /// Long names of further options that it accepts.
-    private(set) var optionNames: [String]
+    var optionNames: [String] = []
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
     var aliases: [String] = []
     /// Long names of the options listed first in this command's help.
@@ -46,7 +46,7 @@ package struct Command: Sendable, Adjustable {
     init(
         _ synopsis: String, _ summary: String, manual: String,
         examples: KeyValuePairs<String, String>,
-        operands: [Operand] = [.url], taker: Option.Takers = .get, options: [String] = [],
+        operands: [Operand] = [.url], taker: Option.Takers = .get,
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.synopsis = synopsis
@@ -56,7 +56,6 @@ package struct Command: Sendable, Adjustable {
         self.examples = examples.map { ($0, $1) }
         self.operands = operands
         self.taker = taker
-        optionNames = options
         self.run = run
         visits = operands.first == .url
     }
@@ -71,7 +70,8 @@ package struct Command: Sendable, Adjustable {
     ) {
         self.init(
             synopsis, summary, manual: manual, examples: examples, operands: [], taker: taker,
-            options: options + actions.flatMap(\.optionNames), run: actions[0].run)
+            run: actions[0].run)
+        optionNames = options + actions.flatMap(\.optionNames)
         self.actions = actions.map { original in
             var action = original
             action.taker = taker
@@ -96,11 +96,11 @@ package struct Command: Sendable, Adjustable {
     ) -> Command {
         Command(
             synopsis, summary, manual: manual, examples: examples, operands: operands,
-            taker: .others, options: options
+            taker: .others
         ) { settings, words throws(FetchError) in
             try run(settings, words)
             return 0
-        }
+        }.with(\.optionNames, options)
     }
 
     /// Created on demand: building all texts would dominate the start-up time.
@@ -228,8 +228,8 @@ package struct Command: Sendable, Adjustable {
     static let refs = Command(
         "refs URL [PATTERN…]", "list the references of a Git repository",
         manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
-            + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
-            + "URL is that of a repository, as it is copied from a browser.",
+            + "name, a tab, the reference. Patterns are as in git-ls-remote. An http or https URL "
+            + "is the repository's, as copied from a browser.",
         examples: [
             "smallweb refs https://example.org/repo.git": "The references of a repository",
             "smallweb refs --tags git://example.org/repo.git 'v1.*'": "Some tags",
@@ -269,7 +269,7 @@ package struct Command: Sendable, Adjustable {
         manual: "Lists each scheme with its default port, its transport, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: ["smallweb schemes | cut -f1": "The names of all schemes"],
-        operands: [], taker: .configured, options: ["fallback-curl", "json", "plugin"]
+        operands: [], taker: .configured
     ) { settings, operands throws(FetchError) in
         let registry = try settings.registry()
         var seen: Set<String> = []
@@ -292,7 +292,7 @@ package struct Command: Sendable, Adjustable {
                 : fields.joined(separator: "\t") + "\n"
         }
         return 0
-    }
+    }.with(\.optionNames, ["fallback-curl", "json", "plugin"])
 }
 
 extension EventLoop {

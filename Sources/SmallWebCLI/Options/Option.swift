@@ -16,12 +16,16 @@ extension Adjustable {
 package struct Option: Sendable, Adjustable {
     package struct Group: Sendable, Equatable {
         package let title: String
-        /// For options that do not say otherwise.
         let takers: Takers
         let scope: Scope
 
         init(_ title: String, takers: Takers = .fetches, scope: Scope = .url) {
             (self.title, self.takers, self.scope) = (title, takers, scope)
+        }
+
+        /// For an option that differs from the others of the group.
+        func with(takers: Takers? = nil, scope: Scope? = nil) -> Group {
+            Group(title, takers: takers ?? self.takers, scope: scope ?? self.scope)
         }
 
         package static func == (left: Group, right: Group) -> Bool { left.title == right.title }
@@ -132,8 +136,8 @@ package struct Option: Sendable, Adjustable {
     package let short: Character?
     package internal(set) var aliases: [String] = []
     package let group: Group
-    package private(set) var takers: Takers
-    package private(set) var scope: Scope
+    package var takers: Takers { group.takers }
+    package var scope: Scope { group.scope }
     /// A few words for `--help`.
     package let summary: String
     /// Full sentences for the manual.
@@ -147,14 +151,12 @@ package struct Option: Sendable, Adjustable {
     var urlKey: String?
 
     init(
-        _ long: String, short: Character? = nil, _ group: Group, takers: Takers? = nil,
-        scope: Scope? = nil, _ summary: String, manual: String, example: String, _ action: Action
+        _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
+        example: String, _ action: Action
     ) {
         self.long = long
         self.short = short
         self.group = group
-        self.takers = takers ?? group.takers
-        self.scope = scope ?? group.scope
         self.summary = summary
         self.manual = manual
         self.example = example

@@ -9,14 +9,14 @@ extension Command {
     }
 
     private init(_ verb: Verb) {
-        let own = verb.optionKeys.map(\.option) + verb.options
         self.init(
             verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
-            operands: [.url, .text], taker: .verbs, options: own
+            operands: [.url, .text], taker: .verbs
         ) { settings, operands throws(FetchError) in
             try VerbCommand(verb, settings).run(operands)
         }
-        mainOptions = own
+        mainOptions = verb.optionKeys.map(\.option) + verb.options
+        optionNames = mainOptions
         canUse = { scheme in
             Self.schemes(of: verb, in: Registry.builtIn).contains {
                 $0.name == scheme.name || $0.webScheme == scheme.name

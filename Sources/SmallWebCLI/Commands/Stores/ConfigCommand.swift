@@ -12,7 +12,7 @@ extension Command {
             "smallweb config --show-origin": "The settings, with file and line",
             "smallweb config max-time": "One of them",
         ],
-        operands: [.optionName], taker: .configured, options: ["show-origin", "json"]
+        operands: [.optionName], taker: .configured
     ) { settings, operands throws(FetchError) in
         let configuration = try Configuration.load(settings, keepsProblems: true)
         if let name = operands.first, Option.named(name[...]) == nil,
@@ -43,7 +43,7 @@ extension Command {
                 + "\($0.option.long) = \($0.shownValue)\n"
         }
         return 0
-    }
+    }.with(\.optionNames, ["show-origin", "json"])
 }
 
 extension JSONWriter {

@@ -99,8 +99,9 @@ struct TrustCommand: Sendable {
             manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
                 + "there is none, 1 when there is one, and 2 when one has ended already.",
             examples: ["smallweb trust expiring --within 14d": "In the next two weeks"],
-            operands: [], taker: .others, options: ["within", "json"]
-        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() },
+            operands: [], taker: .others
+        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() }
+        .with(\.optionNames, ["within", "json"]),
     ]
 
     private func store(_ policy: TrustStore.Policy = .tofu) throws(FetchError) -> TrustStore {
