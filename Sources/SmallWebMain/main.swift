@@ -2,4 +2,4 @@
 internal import Glibc
 internal import SmallWebCLI
 
-exit(Tool.run(Arguments.words))
+exit(Tool.run(Environment.arguments))

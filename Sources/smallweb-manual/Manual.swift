@@ -48,7 +48,7 @@ enum Manual {
             .Sh DESCRIPTION
             Fetches from the small web and its neighbours: every protocol has the same
             options, the same limits and the same exit statuses.
-            The second form is that of
+            The second form runs
             .Xr smallweb-get 1 .
             .Pp
             Options may come before or after operands;
@@ -128,10 +128,9 @@ enum Manual {
         var text = opening("smallweb-options", 7, "options that several commands of smallweb take")
         text += """
             .Sh DESCRIPTION
-            The page of each command has its own options, and names those of these that
-            it takes.
+            The page of each command has its own options, and lists the shared ones.
             .Ql smallweb help COMMAND
-            shows all that a command takes, and
+            shows all options of a command, and
             .Ql smallweb help COMMAND --OPTION
             explains one.
 
@@ -179,9 +178,8 @@ enum Manual {
                 text += ".It Li \"\(escaped(String(usage.dropFirst(command.name.count + 1))))\"\n"
             }
             text += filled(action.manual) + "\n"
-            let own = action.options.filter {
-                !$0.isForAll && !Option.ofConfiguration.contains($0.long)
-            }.map { "--" + $0.long }
+            let own = action.options.filter { !$0.takers.contains(.configured) }
+                .map { "--" + $0.long }
             if !own.isEmpty { text += filled("Options: \(own.joined(separator: ", ")).") + "\n" }
             for (line, _) in action.examples { text += ".Pp\n.Dl \(escaped(line))\n" }
         }
@@ -222,21 +220,21 @@ enum Manual {
             An IPv6 address is in brackets, as in
             .Li "[host [::1]:70]" .
             Of two sections that match, the later one wins.
-            Those of a whole run stand before the first section.
+            Options for a run come before the first section.
             .Pp
             The command line wins over the environment, then come sections of a host,
-            sections of a scheme, what stands before all sections in the user's file, and
-            the same in the system's file.
-            An unknown name is an error, and so is a section that makes no sense;
+            sections of a scheme, options before all sections in the user's file, and
+            those in the system's file.
+            An unknown name is an error, and so is an invalid section;
             .Xr smallweb-config 1
             names it with file and line, and lists the rest.
-            What the scheme of a URL cannot do, such as
+            An option that the scheme lacks, such as
             .Li continue
             or
             .Li "trust = locked"
-            without TLS, is passed over with a note.
+            without TLS, is ignored with a note.
             .Xr smallweb-explain 1
-            says which settings hold for a URL, and where each is made.
+            lists the settings of a URL and their origins.
             .Sh OPTIONS
             The page of each command and
             .Xr smallweb-options 7
@@ -308,14 +306,14 @@ enum Manual {
             "$XDG_DATA_HOME/smallweb/known_hosts",
             "The keys of servers that are trusted, see smallweb-known_hosts(5)."
         ), ("$XDG_DATA_HOME/smallweb/identities", "Client certificates, see smallweb-identity(1)."),
-        ("$XDG_STATE_HOME/smallweb/history", "The URLs that were fetched, for completion."),
-        ("$XDG_CACHE_HOME/smallweb/refs", "Branches and tags that were listed, for completion."),
+        ("$XDG_STATE_HOME/smallweb/history", "The fetched URLs, for completion."),
+        ("$XDG_CACHE_HOME/smallweb/refs", "Listed branches and tags, for completion."),
     ]
 
     private static var exitStatus: String {
         var text = """
             .Sh EXIT STATUS
-            With several URLs, that of the first that failed, in the order given.
+            With several URLs, it is the first failure's, in the order given.
             .Bl -tag -width Ds
 
             """

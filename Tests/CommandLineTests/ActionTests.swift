@@ -59,8 +59,7 @@ struct ActionTests {
         #expect(text.hasPrefix("usage: smallweb \(name)"))
         let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
         #expect(lines.count <= 25 && lines.allSatisfy { $0.count <= 80 }, "\(text)")
-        for option in action.options
-        where !option.isForAll && !Option.ofConfiguration.contains(option.long) {
+        for option in action.options where !option.takers.contains(.configured) {
             #expect(text.contains("--\(option.long)"), "\(option.long): \(text)")
         }
         let whole = try Smallweb().run(["help"] + words).text

@@ -221,7 +221,7 @@ import Testing
     }
 
     @Test func theScriptsAreThoseThatTheProgramPrints() throws {
-        for (shell, file, _) in CompletionScripts.all {
+        for (shell, file, _) in Completion.scripts {
             let committed = try String(
                 contentsOfFile: "\(Self.root)/completions/\(file)", encoding: .utf8)
             #expect(try Smallweb().run(["completions", shell]).text == committed)

@@ -58,7 +58,7 @@ Sources/SmallWebFormats/Listing.swift
 Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
 Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
 Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift
-Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Inflater.swift
+Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Zlib.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/Proxy.swift

@@ -4,7 +4,7 @@ internal import SmallWebPlugins
 
 /// Computes the candidates for the shell completion scripts. Reads the tables and the user's files;
 /// neither writes nor connects.
-struct Completion {
+package struct Completion {
     struct Candidate: Hashable {
         let text: String
         let description: String
@@ -217,5 +217,37 @@ private struct WordsBefore {
             command = .get
             operands = 1
         }
+    }
+}
+
+extension Completion {
+    /// Shell scripts that call `smallweb __complete`. They are independent of the options.
+    package static let scripts: [(shell: String, file: String, text: @Sendable () -> String)] = [
+        ("bash", "smallweb.bash", { text(PackageResources.smallweb_bash) }),
+        ("zsh", "_smallweb", { text(PackageResources._smallweb) }),
+        ("fish", "smallweb.fish", { text(PackageResources.smallweb_fish) }),
+    ]
+
+    private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
+}
+
+extension Command {
+    static let completions = Command(
+        "completions bash|zsh|fish", "print a shell's completion script",
+        manual: "Prints the script that completes commands, options, schemes, visited hosts and "
+            + "paths in bash, zsh or fish. make install puts all three where the shells look.",
+        examples: [
+            "smallweb completions fish > ~/.config/fish/completions/smallweb.fish":
+                "For one user of fish"
+        ],
+        operands: [.choice(Completion.scripts.map(\.shell))], taker: .others
+    ) { _, operands throws(FetchError) in
+        guard let script = Completion.scripts.first(where: { $0.shell == operands[0] }) else {
+            throw usageError(
+                "completions wants bash, zsh or fish",
+                hint: Nearest.question(operands[0], among: Completion.scripts.map(\.shell)))
+        }
+        try StandardStream.output.write(script.text())
+        return 0
     }
 }

@@ -8,9 +8,9 @@ extension PluginCommand {
     static let kit: [Command] = [
         testing,
         .action(
-            "new NAME", "make a folder with a plugin that works",
-            manual: "Makes the folder NAME with a manifest, a program of a few lines and fixtures, "
-                + "which pass 'smallweb plugin test' as they are, and are there to be changed.",
+            "new NAME", "make a folder with a working plugin",
+            manual: "Makes the folder NAME with a manifest, a program of a few lines and "
+                + "fixtures, which pass 'smallweb plugin test' and are meant to be changed.",
             examples: ["smallweb plugin new hello": "In sh"],
             operands: [.text], options: ["lang"]
         ) { settings, words throws(FetchError) in
@@ -19,9 +19,9 @@ extension PluginCommand {
         .action(
             "add DIR", "copy a folder to your plugins",
             manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
-                + "where your plugins are: smallweb/plugins below XDG_DATA_HOME, which is "
-                + "~/.local/share by default. One of that name which is there already is replaced "
-                + "only after a question, or with --force.",
+                + "your plugins: smallweb/plugins below XDG_DATA_HOME, by default ~/.local/share. "
+                + "An existing one of that name is replaced only after a question, or with "
+                + "--force.",
             examples: ["smallweb plugin add ./dict": "A folder"],
             operands: [.directory], options: ["force"]
         ) { settings, words throws(FetchError) in

@@ -9,12 +9,12 @@ extension PluginCommand {
     static let testing = Command.action(
         "test NAME|DIR", "replay its fixtures",
         manual: "Runs a plugin against each file fixtures/*.wire of its folder: the reply as a "
-            + "whole, byte by byte, in two pieces, and cut off. Says for each whether it did what "
-            + "the file says, or what was expected and what was seen; when one fails the exit "
-            + "status is 110. The fixtures of plugins that are built in are installed below "
-            + "share/smallweb/fixtures. smallweb-wire(5) says what such a file holds.",
+            + "whole, byte by byte, in two pieces, and cut off. Reports for each whether it "
+            + "passed, or the expected and the actual result; if one fails the exit status is "
+            + "110. The fixtures of built-in plugins are installed below share/smallweb/fixtures. "
+            + "smallweb-wire(5) describes the files.",
         examples: [
-            "smallweb plugin test ./dict": "Test a plugin that is being written",
+            "smallweb plugin test ./dict": "Test a plugin under development",
             "smallweb plugin test --json gemini | jq .fixture": "As records",
         ],
         operands: [.plugin], options: ["json"]

@@ -6,10 +6,10 @@ internal import SmallWebRecords
 extension Command {
     static let plugin = Command(
         "plugin [ACTION] …", "list, make, test and add plugins",
-        manual: "Lists and shows plugins: those that are built in, and folders with a program, of "
-            + "which Guppy and Text come along. Makes, tests, adds and removes the latter. "
-            + "Manifests are read as data; only test and add run a program. smallweb-plugin(7) "
-            + "says what such a folder holds and where it is found.",
+        manual: "Lists and shows plugins: built-in ones, and folders with a program; Guppy and "
+            + "Text are included. Makes, tests, adds and removes the latter. Manifests are read "
+            + "as data; only test and add run a program. smallweb-plugin(7) describes such a "
+            + "folder and where it is found.",
         examples: [
             "smallweb plugin list": "All plugins",
             "smallweb plugin show gemini": "The facts of one of them",

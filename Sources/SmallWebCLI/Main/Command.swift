@@ -29,8 +29,10 @@ package struct Command: Sendable, Adjustable {
     package let examples: [(String, String)]
     /// Kinds of the operands in order; the last one also stands for all further operands.
     let operands: [Operand]
-    /// Selects the options that this command accepts.
-    private(set) var takes: @Sendable (Option) -> Bool
+    /// Selects options by ``Option/takers``.
+    private(set) var taker: Option.Takers
+    /// Long names of further options that it accepts.
+    var optionNames: [String] = []
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
     var aliases: [String] = []
     /// Long names of the options listed first in this command's help.
@@ -44,8 +46,7 @@ package struct Command: Sendable, Adjustable {
     init(
         _ synopsis: String, _ summary: String, manual: String,
         examples: KeyValuePairs<String, String>,
-        operands: [Operand] = [.url],
-        takes: @escaping @Sendable (Option) -> Bool = { $0.group != .links && $0.isForPages },
+        operands: [Operand] = [.url], taker: Option.Takers = .get,
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.synopsis = synopsis
@@ -54,7 +55,7 @@ package struct Command: Sendable, Adjustable {
         self.manual = manual
         self.examples = examples.map { ($0, $1) }
         self.operands = operands
-        self.takes = takes
+        self.taker = taker
         self.run = run
         visits = operands.first == .url
     }
@@ -65,17 +66,16 @@ package struct Command: Sendable, Adjustable {
     init(
         _ synopsis: String, _ summary: String, manual: String,
         examples: KeyValuePairs<String, String>,
-        options: [String] = [], actions: [Command]
+        taker: Option.Takers = .others, options: [String] = [], actions: [Command]
     ) {
-        let takes = { @Sendable (action: Command, option: Option) in
-            options.contains(option.long) || action.takes(option)
-        }
         self.init(
-            synopsis, summary, manual: manual, examples: examples, operands: [],
-            takes: { option in actions.contains { takes($0, option) } }, run: actions[0].run)
+            synopsis, summary, manual: manual, examples: examples, operands: [], taker: taker,
+            run: actions[0].run)
+        optionNames = options + actions.flatMap(\.optionNames)
         self.actions = actions.map { original in
             var action = original
-            action.takes = { takes(original, $0) }
+            action.taker = taker
+            action.optionNames += options
             action.name = "\(name) \(action.name)"
             let usages = action.synopsis.split(whereSeparator: \.isNewline)
             action.synopsis = usages.map { "\(name) \($0)" }.joined(separator: "\n")
@@ -85,6 +85,8 @@ package struct Command: Sendable, Adjustable {
         }
     }
 
+    /// A command without fetches.
+    ///
     /// - Parameter options: Long names of the accepted options, besides those of all commands.
     static func action(
         _ synopsis: String, _ summary: String, manual: String = "",
@@ -94,11 +96,11 @@ package struct Command: Sendable, Adjustable {
     ) -> Command {
         Command(
             synopsis, summary, manual: manual, examples: examples, operands: operands,
-            takes: { $0.isForAll || options.contains($0.long) }
+            taker: .others
         ) { settings, words throws(FetchError) in
             try run(settings, words)
             return 0
-        }
+        }.with(\.optionNames, options)
     }
 
     /// Created on demand: building all texts would dominate the start-up time.
@@ -182,6 +184,12 @@ package struct Command: Sendable, Adjustable {
 
     package var options: [Option] { Option.all.filter(takes) }
 
+    package func takes(_ option: Option) -> Bool {
+        // `feed` and `watch` have options with the names of others.
+        !option.takers.isDisjoint(with: taker)
+            || option.group != .feeds && optionNames.contains(option.long)
+    }
+
     /// - Throws: `usage` for an option that the command does not accept.
     func refuseUseless(_ words: Invocation) throws(FetchError) {
         // Fast path: building the table takes time.
@@ -218,25 +226,16 @@ package struct Command: Sendable, Adjustable {
         try GetCommand(settings, operands).run()
     }
 
-    private static let mainOptionsOfRefs = ["heads", "tags", "dates", "symref", "exit-code"]
-
     static let refs = Command(
         "refs URL [PATTERN…]", "list the references of a Git repository",
         manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
-            + "name, a tab, the reference. Patterns are those of git-ls-remote. An http or https "
-            + "URL is that of a repository, as it is copied from a browser.",
+            + "name, a tab, the reference. Patterns are as in git-ls-remote. An http or https URL "
+            + "is the repository's, as copied from a browser.",
         examples: [
             "smallweb refs https://example.org/repo.git": "The references of a repository",
             "smallweb refs --tags git://example.org/repo.git 'v1.*'": "Some tags",
         ],
-        operands: [.url, .text],
-        takes: {
-            $0.group != .links && $0.isForFetches && !$0.isForUploads
-                && ![
-                    "head", "render", "hyperlink", "request", "with-links", "continue-at",
-                    "continue", "allow-empty",
-                ].contains($0.long)
-        }
+        operands: [.url, .text], taker: .refs
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
@@ -259,7 +258,9 @@ package struct Command: Sendable, Adjustable {
             repository = own.name + url.dropFirst(web.count)
         }
         return try GetCommand(settings, [repository]).run()
-    }.with(\.mainOptions, Self.mainOptionsOfRefs).with(\.canUse) { scheme in
+    }.with(
+        \.mainOptions, ["heads", "tags", "dates", "symref", "exit-code"]
+    ).with(\.canUse) { scheme in
         scheme.hasReferences
             || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
     }
@@ -269,11 +270,7 @@ package struct Command: Sendable, Adjustable {
         manual: "Lists each scheme with its default port, its transport, how its servers are "
             + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
         examples: ["smallweb schemes | cut -f1": "The names of all schemes"],
-        operands: [],
-        takes: {
-            $0.isForAll || Option.ofConfiguration.contains($0.long)
-                || ["fallback-curl", "json", "plugin"].contains($0.long)
-        }
+        operands: [], taker: .configured
     ) { settings, operands throws(FetchError) in
         let registry = try settings.registry()
         var seen: Set<String> = []
@@ -296,7 +293,7 @@ package struct Command: Sendable, Adjustable {
                 : fields.joined(separator: "\t") + "\n"
         }
         return 0
-    }
+    }.with(\.optionNames, ["fallback-curl", "json", "plugin"])
 }
 
 extension EventLoop {

@@ -56,12 +56,10 @@ package enum Environment {
                 || open("/", O_RDONLY) == descriptor
         }
     }
-}
 
-package enum Arguments {
     /// Arguments without the program's name. Unlike `CommandLine.arguments` it needs no /proc,
     /// which a chroot may lack, and preserves bytes that are not UTF-8.
-    package static var words: [String] {
+    package static var arguments: [String] {
         (1..<max(1, Int(swposix_argument_count()))).compactMap { index in
             swposix_arguments().map { String(systemName: $0[index]) }
         }

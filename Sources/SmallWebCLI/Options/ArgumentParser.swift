@@ -67,7 +67,8 @@ struct ArgumentParser {
     /// True for `help get --retry` and `help --retry`, questions about an option without its value.
     private func asksAbout(_ word: String) -> Bool {
         guard settings.invocation.operands.first == "help" else { return false }
-        let isOfHelp = Option.typed(word, among: Option.all)?.isForAll ?? false
+        let isOfHelp =
+            Option.typed(word, among: Option.all)?.takers.contains(.others) ?? false
         return !isOfHelp || settings.invocation.operands.count > 1
     }
 

@@ -14,23 +14,38 @@ extension Adjustable {
 
 /// One option. The parser, the help texts, the manual and the completions are generated from this.
 package struct Option: Sendable, Adjustable {
-    package struct Group: Sendable, Hashable {
+    package struct Group: Sendable, Equatable {
         package let title: String
+        let takers: Takers
+        let scope: Scope
 
-        static let output = Group(title: "Output")
-        static let json = Group(title: "JSON records")
-        static let requests = Group(title: "Requests")
-        static let bulk = Group(title: "Many URLs")
-        static let links = Group(title: "Links (links)")
-        static let feeds = Group(title: "What is new (feed, watch)")
-        static let refs = Group(title: "References (refs)")
-        static let uploads = Group(title: "Uploads (put)")
-        static let limits = Group(title: "Limits")
-        static let archive = Group(title: "Recording and replay")
-        static let connection = Group(title: "Connection and trust")
-        static let store = Group(title: "Keys, identities, plugins (trust, identity, plugin)")
-        static let messages = Group(title: "Messages")
-        static let config = Group(title: "Configuration (config)")
+        init(_ title: String, takers: Takers = .fetches, scope: Scope = .url) {
+            (self.title, self.takers, self.scope) = (title, takers, scope)
+        }
+
+        /// For an option that differs from the others of the group.
+        func with(takers: Takers? = nil, scope: Scope? = nil) -> Group {
+            Group(title, takers: takers ?? self.takers, scope: scope ?? self.scope)
+        }
+
+        package static func == (left: Group, right: Group) -> Bool { left.title == right.title }
+
+        static let output = Group("Output", takers: .bodies)
+        static let json = Group("JSON records", takers: .results)
+        static let requests = Group("Requests")
+        static let bulk = Group("Many URLs", takers: .lists, scope: .run)
+        static let links = Group("Links (links)", takers: .links)
+        static let feeds = Group(
+            "What is new (feed, watch)", takers: .subscriptions, scope: .commandLine)
+        static let refs = Group("References (refs)", takers: .refs)
+        static let uploads = Group("Uploads (put)", takers: .uploads)
+        static let limits = Group("Limits")
+        static let archive = Group("Recording and replay", takers: .runs, scope: .commandLine)
+        static let connection = Group("Connection and trust")
+        static let store = Group(
+            "Keys, identities, plugins (trust, identity, plugin)", takers: [], scope: .run)
+        static let messages = Group("Messages", takers: .all, scope: .run)
+        static let config = Group("Configuration (config)", takers: [], scope: .commandLine)
 
         private static let beforeProtocols = [
             output, json, requests, bulk, links, feeds, refs, uploads,
@@ -52,6 +67,51 @@ package struct Option: Sendable, Adjustable {
                 if !(known + groups).contains(group) { groups.append(group) }
             }
         }
+    }
+
+    /// The commands that accept an option. Commands without fetches name those besides `all`.
+    package struct Takers: OptionSet, Sendable {
+        package let rawValue: UInt16
+
+        package init(rawValue: UInt16) { self.rawValue = rawValue }
+
+        static let get = Takers(rawValue: 1)
+        static let head = Takers(rawValue: 2)
+        static let links = Takers(rawValue: 4)
+        static let open = Takers(rawValue: 8)
+        static let put = Takers(rawValue: 16)
+        static let refs = Takers(rawValue: 32)
+        /// Commands declared by plugins (``Verb``).
+        static let verbs = Takers(rawValue: 64)
+        static let feed = Takers(rawValue: 128)
+        static let watch = Takers(rawValue: 256)
+        static let explain = Takers(rawValue: 512)
+        /// Commands without fetches, and those of them that read config files.
+        static let others = Takers(rawValue: 1024)
+        package static let configured = Takers(rawValue: 2048)
+
+        /// Several URLs, each with a result.
+        static let lists: Takers = [.get, .head, .links, .refs, .verbs]
+        static let bodies: Takers = [.get, .put, .refs, .verbs, .explain]
+        /// Output to standard output or files, as the options say.
+        static let results: Takers = [.bodies, .head, .links]
+        static let subscriptions: Takers = [.feed, .watch]
+        static let uploads: Takers = [.put, .explain]
+        static let fetches: Takers = [.results, .open, .subscriptions]
+        static let downloads = fetches.subtracting(.put)
+        /// Commands that connect.
+        static let runs = fetches.subtracting(.explain)
+        static let all: Takers = [.fetches, .others, .configured]
+    }
+
+    /// The parts of a config file that may set an option.
+    package enum Scope: Sendable {
+        /// Not in a config file: for a single run, or of one command only.
+        case commandLine
+        /// Before the first section: for a whole run, or for a command without URLs.
+        case run
+        /// In sections, too: evaluated for each URL.
+        case url
     }
 
     enum Action: Sendable {
@@ -76,6 +136,8 @@ package struct Option: Sendable, Adjustable {
     package let short: Character?
     package internal(set) var aliases: [String] = []
     package let group: Group
+    package var takers: Takers { group.takers }
+    package var scope: Scope { group.scope }
     /// A few words for `--help`.
     package let summary: String
     /// Full sentences for the manual.
@@ -85,8 +147,6 @@ package struct Option: Sendable, Adjustable {
     var values: Values
     /// True for a secret value: never shown, and allowed in config files but not as an argument.
     var isSecret = false
-    /// For a plugin's option: the kind of requests it applies to.
-    var purpose: Request.Option.Purpose?
     /// For a plugin's option: the query key of its value in the URL.
     var urlKey: String?
 
@@ -132,37 +192,6 @@ package struct Option: Sendable, Adjustable {
         guard name.hasPrefix("~/"), let home = homeDirectory else { return value }
         return prefix + home + name.dropFirst()
     }
-
-    /// The parts of a config file that may set an option.
-    package enum Scope: Sendable {
-        /// Not in a config file: for a single run, or of one command only.
-        case commandLine
-        /// Before the first section: for a whole run, or for a command without URLs.
-        case run
-        /// In sections, too: evaluated for each URL.
-        case url
-    }
-
-    package var scope: Scope {
-        let isOfCommand =
-            group == .feeds || group == .archive || purpose == .verbs || purpose == .references
-        // A part of the URL concerns a single resource.
-        if Self.ofCommandLine.contains(long) || isOfCommand || urlKey != nil {
-            return .commandLine
-        }
-        let isOfRuns = group == .bulk || group == .messages || Self.ofRuns.contains(long)
-        return isOfRuns || Self.ofStores.contains(long) ? .run : .url
-    }
-
-    private static let ofCommandLine: Set<String> = [
-        "help", "version", "config", "no-config", "show-origin", "output",
-    ]
-
-    /// Options for state opened or decided once, before the first URL. Groups of such options are
-    /// not repeated here.
-    private static let ofRuns: Set<String> = [
-        "dump-header", "input", "json", "ordered", "summary", "write-out",
-    ]
 
     /// The value's placeholder in help texts; `nil` for a switch.
     package var valueName: String? {

@@ -29,14 +29,10 @@ extension Command {
             "smallweb feed --state tags.state git://example.org/repo.git":
                 "What is tagged in a repository",
         ],
-        takes: { option in
-            option.isForSubscriptions
-                || option.group == .feeds
-                    && (Option.feedOptions + Option.feedAlone).contains(option.long)
-        }
+        taker: .feed
     ) { settings, operands throws(FetchError) in
         try SubscriptionCommand(settings, operands, .feed).run()
-    }.with(\.mainOptions, Option.feedAlone + Option.feedOptions)
+    }.with(\.mainOptions, ["format", "max-entries", "new", "under", "state", "name"])
 }
 
 struct SubscriptionCommand: Sendable {

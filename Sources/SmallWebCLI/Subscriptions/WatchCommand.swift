@@ -40,18 +40,11 @@ extension Command {
             "smallweb watch --json --links gopher://example.org/ | jq -r '.added[]'":
                 "The links that were added",
         ],
-        takes: { option in
-            option.isForSubscriptions && !refused.contains(option.long)
-                || ["json", "summary"].contains(option.long)
-                || option.group == .feeds
-                    && (Option.feedOptions + Option.watchAlone).contains(option.long)
-        }
+        taker: .watch
     ) { settings, operands throws(FetchError) in
         try SubscriptionCommand(settings, operands, .watch).run()
-    }.with(\.mainOptions, Option.watchAlone + Option.feedOptions)
-
-    /// `watch` makes one request at a time.
-    private static let refused: Set<String> = ["jobs", "parallel", "per-host"]
+    }.with(
+        \.mainOptions, ["diff", "links", "ignore", "every", "exec", "under", "state", "name"])
 }
 
 extension SubscriptionCommand {

@@ -127,10 +127,9 @@ extension Command {
             .action(
                 "import FILE|-", "add the links of FILE",
                 manual: "Adds the links of gemtext, as other clients write their bookmarks, and "
-                    + "lines of URL, tab and title. URLs that are bookmarked already get the new "
-                    + "title.",
+                    + "lines of URL, tab and title. URLs already bookmarked get the new title.",
                 examples: [
-                    "smallweb bookmarks import bookmarks.gmi": "Take over those of another client"
+                    "smallweb bookmarks import bookmarks.gmi": "Import those of another client"
                 ],
                 operands: [.file]
             ) { settings, operands throws(FetchError) in

@@ -92,10 +92,10 @@ enum History {
 extension Command {
     static let history = Command(
         "history [ACTION]", "list or clear the URLs that were fetched",
-        manual: "Lists or forgets the URLs that were fetched. Only "
-            + "successful runs with a terminal on standard output or standard error are recorded, "
-            + "without query strings and passwords, the last 2000 of them. --no-history, the "
-            + "same in the config file and SMALLWEB_NO_HISTORY turn it off.",
+        manual: "Lists or forgets the fetched URLs. Only successful runs with a terminal on "
+            + "standard output or standard error are recorded, without query strings and "
+            + "passwords, the last 2000 of them. --no-history, the same in the config file and "
+            + "SMALLWEB_NO_HISTORY turn it off.",
         examples: [
             "smallweb history | head -n 20": "The last twenty visits",
             "smallweb history clear": "Forget them all",

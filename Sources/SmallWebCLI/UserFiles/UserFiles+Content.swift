@@ -28,3 +28,45 @@ extension UserFiles {
         }
     }
 }
+
+extension UserFiles {
+    /// Longest file to read in bytes; a file of fingerprints is far smaller.
+    private static let fileBytesMax = 4096
+
+    /// A directory of small files as text: one line for each file, with its path and its lines,
+    /// separated by tabs.
+    static func text(ofDirectory path: String, depth: Int = 0) throws(FetchError) -> String {
+        var text = ""
+        for name in try names(in: path) {
+            let child = path + "/" + name
+            if fileKind(child) == S_IFDIR {
+                if depth < 4 { text += try Self.text(ofDirectory: child, depth: depth + 1) }
+            } else {
+                // Only regular files, as a FIFO would block. An unreadable file counts as empty.
+                let bytes = (try? FileBytes.end(of: child, limit: fileBytesMax)) ?? []
+                let content = String(decoding: bytes, as: UTF8.self)
+                let lines = content.split(whereSeparator: \.isNewline).joined(separator: "\t")
+                text += "\(child)\t\(lines)\n"
+            }
+        }
+        return text
+    }
+
+    /// Writes the files below `directory`; never replaces an existing file.
+    static func write(_ text: String, toDirectory directory: String) throws(FetchError) {
+        for line in text.split(separator: "\n") {
+            let parts = line.split(separator: "\t", maxSplits: 1)
+            // Reject slashes, so that no name leads out of the directory.
+            guard parts.count == 2, !parts[0].contains("/"), parts[0].first != "." else { continue }
+            let path = "\(directory)/\(parts[0])"
+            guard access(path, F_OK) != 0 else {
+                throw FetchError(
+                    .write, .output, "\(path) is there already", hint: "name a new directory")
+            }
+            let file = try FileOutput(path, clash: .overwrite, createsDirectories: true)
+            let lines = parts[1].split(separator: "\t").joined(separator: "\n")
+            try file.write(Array((lines + "\n").utf8)[...])
+            try file.commit()
+        }
+    }
+}

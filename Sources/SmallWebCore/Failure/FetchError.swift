@@ -6,9 +6,7 @@
 /// and stable; `message` is for people, may change, and may quote bytes of the server: code
 /// that prints it neutralises control characters (see ``TerminalText``).
 public struct FetchError: Error, Sendable, Hashable {
-    /// Boxed: each await of an async function that may throw reserves room for an error, and there
-    /// are a thousand such functions for a thousand connections.
-    private struct Facts: Sendable, Hashable {
+    private struct Parts: Sendable, Hashable {
         let outcome: Outcome
         let phase: Phase
         var message: String
@@ -23,26 +21,9 @@ public struct FetchError: Error, Sendable, Hashable {
         var hasSentData = false
     }
 
-    private final class Box: Sendable {
-        let facts: Facts
-
-        init(_ facts: Facts) { self.facts = facts }
-    }
-
-    private var box: Box
-
-    private var facts: Facts {
-        get { box.facts }
-        set { box = Box(newValue) }
-    }
-
-    /// Compares all properties.
-    public static func == (left: FetchError, right: FetchError) -> Bool {
-        left.box.facts == right.box.facts
-    }
-
-    /// Hashes all properties.
-    public func hash(into hasher: inout Hasher) { hasher.combine(box.facts) }
+    /// Shared: each await of an async function that may throw reserves room for an error, and there
+    /// are a thousand such functions for a thousand connections.
+    private var parts: Shared<Parts>
 
     /// The part of a fetch that failed.
     public enum Phase: String, Sendable, Hashable {
@@ -50,60 +31,60 @@ public struct FetchError: Error, Sendable, Hashable {
     }
 
     /// Classified where the failure happened, never later from the message.
-    public var outcome: Outcome { box.facts.outcome }
+    public var outcome: Outcome { parts.value.outcome }
     /// The step that failed.
-    public var phase: Phase { box.facts.phase }
+    public var phase: Phase { parts.value.phase }
     /// One line without a full stop, without the URL, which the caller knows.
     public var message: String {
-        get { box.facts.message }
-        set { facts.message = newValue }
+        get { parts.value.message }
+        set { parts.value.message = newValue }
     }
     /// Further information for people, as one line of its own.
     public var detail: String? {
-        get { box.facts.detail }
-        set { facts.detail = newValue }
+        get { parts.value.detail }
+        set { parts.value.detail = newValue }
     }
     /// ``message`` and ``detail`` on one line.
     public var fullMessage: String { detail.map { "\(message): \($0)" } ?? message }
     /// A name such as `ECONNREFUSED`, when a system call failed.
     public var errnoName: String? {
-        get { box.facts.errnoName }
-        set { facts.errnoName = newValue }
+        get { parts.value.errnoName }
+        set { parts.value.errnoName = newValue }
     }
     /// Advice for the user, as one line; `nil` when ``remedy`` gives it.
     public var hint: String? {
-        get { box.facts.hint }
-        set { facts.hint = newValue }
+        get { parts.value.hint }
+        set { parts.value.hint = newValue }
     }
     /// A remedy, where programs have options or commands for it.
     public var remedy: FetchError.Remedy? {
-        get { box.facts.remedy }
-        set { facts.remedy = newValue }
+        get { parts.value.remedy }
+        set { parts.value.remedy = newValue }
     }
     /// For trust and limits: the expected value. Times are in seconds.
     public var expected: String? {
-        get { box.facts.expected }
-        set { facts.expected = newValue }
+        get { parts.value.expected }
+        set { parts.value.expected = newValue }
     }
     /// The value found instead of ``expected``.
     public var actual: String? {
-        get { box.facts.actual }
-        set { facts.actual = newValue }
+        get { parts.value.actual }
+        set { parts.value.actual = newValue }
     }
     /// The URL as it was requested; `nil` when the error is not about a single URL.
     public var url: String? {
-        get { box.facts.url }
-        set { facts.url = newValue }
+        get { parts.value.url }
+        set { parts.value.url = newValue }
     }
     /// True if nothing was tried, because the deadline had passed.
     package private(set) var isPostponed: Bool {
-        get { box.facts.isPostponed }
-        set { facts.isPostponed = newValue }
+        get { parts.value.isPostponed }
+        set { parts.value.isPostponed = newValue }
     }
     /// True if data was sent that the server may have accepted without confirming it.
     public package(set) var hasSentData: Bool {
-        get { box.facts.hasSentData }
-        set { facts.hasSentData = newValue }
+        get { parts.value.hasSentData }
+        set { parts.value.hasSentData = newValue }
     }
     /// True if the same request may succeed later, and cannot repeat data that the server may have
     /// accepted.
@@ -114,8 +95,8 @@ public struct FetchError: Error, Sendable, Hashable {
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         hint: String? = nil, expected: String? = nil, actual: String? = nil
     ) {
-        box = Box(
-            Facts(
+        parts = Shared(
+            Parts(
                 outcome: outcome, phase: phase, message: message, errnoName: errnoName, hint: hint,
                 expected: expected, actual: actual))
     }
@@ -208,4 +189,59 @@ extension FetchError {
 /// An error in the user's request.
 package func usageError(_ message: String, hint: String? = nil) -> FetchError {
     FetchError(.usage, .input, message, hint: hint)
+}
+
+extension FetchError {
+    /// A remedy for a failure, as a fact: each program maps it to its own option or command.
+    public enum Remedy: Sendable, Hashable {
+        /// A limit of a fetch.
+        public enum Limit: Sendable, Hashable {
+            case connectTime, silence, totalTime, bodyBytes, redirects, openFiles, threads, pause
+        }
+
+        /// A higher limit than the one that ended the fetch.
+        case raise(Limit)
+        case useKnownScheme
+        /// The scheme is known, but not in the list of allowed ones.
+        case allowScheme
+        /// The probable URL, with another scheme or path.
+        indirect case useOtherURL(URI)
+        case allowRedirectScheme
+        /// A policy that HTTP's engine can follow.
+        case useOtherPolicy
+        /// No certificate authority vouches for the server.
+        case trustOnFirstUse
+        case nameAuthority
+        indirect case addKey(Endpoint, key: String)
+        indirect case replaceKey(Endpoint, key: String)
+        /// The stored key cannot be read.
+        indirect case removeKey(Endpoint)
+        case correctPin
+        case nameTrustStore
+        case makeIdentity
+        case listIdentities
+        /// The identity's name is taken.
+        indirect case removeIdentity(String)
+        /// The server wants a client certificate.
+        indirect case bindIdentity(URI?)
+        /// The URL of a proxy into the network that the host is part of.
+        case useProxy(String)
+        /// User and password of the proxy.
+        case giveProxyCredentials
+        case nameProxyAuthority
+        /// Addresses of one family were asked for.
+        case useAnyFamily
+        /// Input is for other URLs, such as the example.
+        indirect case inputOnly(for: String, example: String)
+        /// Accept an empty reply, too.
+        case allowEmptyReply
+        case upload
+        case listReferences
+        /// The rest of a body cannot be had.
+        case startOver
+        /// Take the body without undoing its encoding.
+        case takeEncoded
+        /// List the links themselves, or fewer of them: their records are too large.
+        case listWithoutRecords
+    }
 }

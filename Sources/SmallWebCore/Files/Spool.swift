@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 
 /// A buffer for bytes to be kept or dropped later: in memory up to a limit, then in a temporary
@@ -133,5 +134,23 @@ package final class Spool {
                 .write, .output, "\(what) a temporary file" + (directory.map { " in " + $0 } ?? ""),
                 error, hint: "set TMPDIR to a directory with room")
         }
+    }
+}
+
+/// Files without a name: they disappear with the process.
+package enum TemporaryFile {
+    package static var directory: String { environmentVariable("TMPDIR") ?? "/var/tmp" }
+
+    /// - Returns: A descriptor for reading and writing, owned by the caller.
+    package static func open() throws(SystemError) -> Int32 {
+        let template = (directory + "/smallweb-XXXXXX").systemName
+        var name = template
+        let file = try systemCall {
+            // An interrupted attempt has filled in the name.
+            name = template
+            return swposix_temporary_file(&name)
+        }
+        unlink(name)
+        return file
     }
 }

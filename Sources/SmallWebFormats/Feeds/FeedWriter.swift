@@ -14,11 +14,63 @@ package enum FeedFormat: String, Sendable, CaseIterable {
 
     package func document(_ feed: Feed) -> [UInt8] {
         switch self {
-        case .atom: AtomWriter.document(feed)
-        case .rss: RSSWriter.document(feed)
+        case .atom: atom(feed)
+        case .rss: rss(feed)
         case .jsonfeed: jsonFeed(feed)
         case .gemtext: gemtext(feed)
         }
+    }
+
+    private func atom(_ feed: Feed) -> [UInt8] {
+        var xml = XMLBuilder()
+        xml.open("feed xmlns=\"http://www.w3.org/2005/Atom\"")
+        xml.line("title", feed.title)
+        if let subtitle = feed.subtitle { xml.line("subtitle", subtitle) }
+        xml.line("id", feed.id)
+        xml.link(feed.url)
+        xml.line("updated", UTCDate.second(feed.updated))
+        xml.open("author")
+        xml.line("name", feed.author)
+        xml.close("author")
+        for entry in feed.entries {
+            xml.open("entry")
+            xml.line("title", entry.title)
+            xml.line("id", entry.url)
+            xml.link(entry.url)
+            xml.line("updated", UTCDate.second(entry.time))
+            xml.close("entry")
+        }
+        xml.close("feed")
+        return xml.bytes
+    }
+
+    /// RSS 2.0 (rssboard.org/rss-specification).
+    private func rss(_ feed: Feed) -> [UInt8] {
+        var xml = XMLBuilder()
+        xml.open("rss version=\"2.0\"")
+        xml.open("channel")
+        xml.line("title", feed.title)
+        xml.line("link", feed.url)
+        xml.line("description", feed.subtitle ?? feed.title)
+        xml.line("lastBuildDate", Self.rfc822Date(feed.updated))
+        for entry in feed.entries {
+            xml.open("item")
+            xml.line("title", entry.title)
+            xml.line("link", entry.url)
+            xml.line("guid", Array(entry.url.utf8), attributes: " isPermaLink=\"true\"")
+            xml.line("pubDate", Self.rfc822Date(entry.time))
+            xml.close("item")
+        }
+        xml.close("channel")
+        xml.close("rss")
+        return xml.bytes
+    }
+
+    /// `Sat, 06 Apr 2024 12:00:00 +0000` (RFC 822 with the years of RFC 1123).
+    private static func rfc822Date(_ unixSeconds: Int) -> String {
+        let time = UTCDate(unixSeconds)
+        let (day, year) = ("\(time.day.day)".padded(to: 2), "\(time.day.year)".padded(to: 4))
+        return "\(time.day.weekdayName), \(day) \(time.day.monthName) \(year) \(time.clock) +0000"
     }
 
     private func gemtext(_ feed: Feed) -> [UInt8] {
@@ -55,62 +107,6 @@ package enum FeedFormat: String, Sendable, CaseIterable {
                 }
             }
         }
-    }
-}
-
-private enum AtomWriter {
-    static func document(_ feed: Feed) -> [UInt8] {
-        var xml = XMLBuilder()
-        xml.open("feed xmlns=\"http://www.w3.org/2005/Atom\"")
-        xml.line("title", feed.title)
-        if let subtitle = feed.subtitle { xml.line("subtitle", subtitle) }
-        xml.line("id", feed.id)
-        xml.link(feed.url)
-        xml.line("updated", UTCDate.second(feed.updated))
-        xml.open("author")
-        xml.line("name", feed.author)
-        xml.close("author")
-        for entry in feed.entries {
-            xml.open("entry")
-            xml.line("title", entry.title)
-            xml.line("id", entry.url)
-            xml.link(entry.url)
-            xml.line("updated", UTCDate.second(entry.time))
-            xml.close("entry")
-        }
-        xml.close("feed")
-        return xml.bytes
-    }
-}
-
-/// RSS 2.0 (rssboard.org/rss-specification).
-private enum RSSWriter {
-    static func document(_ feed: Feed) -> [UInt8] {
-        var xml = XMLBuilder()
-        xml.open("rss version=\"2.0\"")
-        xml.open("channel")
-        xml.line("title", feed.title)
-        xml.line("link", feed.url)
-        xml.line("description", feed.subtitle ?? feed.title)
-        xml.line("lastBuildDate", date(feed.updated))
-        for entry in feed.entries {
-            xml.open("item")
-            xml.line("title", entry.title)
-            xml.line("link", entry.url)
-            xml.line("guid", Array(entry.url.utf8), attributes: " isPermaLink=\"true\"")
-            xml.line("pubDate", date(entry.time))
-            xml.close("item")
-        }
-        xml.close("channel")
-        xml.close("rss")
-        return xml.bytes
-    }
-
-    /// `Sat, 06 Apr 2024 12:00:00 +0000` (RFC 822 with the years of RFC 1123).
-    private static func date(_ unixSeconds: Int) -> String {
-        let time = UTCDate(unixSeconds)
-        let (day, year) = ("\(time.day.day)".padded(to: 2), "\(time.day.year)".padded(to: 4))
-        return "\(time.day.weekdayName), \(day) \(time.day.monthName) \(year) \(time.clock) +0000"
     }
 }
 

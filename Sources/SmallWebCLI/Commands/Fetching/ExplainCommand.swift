@@ -19,9 +19,7 @@ extension Command {
             "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
                 "The same with options of get",
         ],
-        takes: {
-            ![.bulk, .archive].contains($0.group) && get.takes($0) || $0.isForUploads
-        }
+        taker: .explain
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.fetch.promptsAllowed = false

@@ -14,10 +14,7 @@ extension Command {
             "smallweb head gemini://geminiprotocol.net/": "Status, certificate, trust",
             "smallweb head --json https://example.org/ | jq .headers": "As a record",
         ],
-        takes: {
-            $0.group != .links && $0.isForPages && !$0.isForBodies
-                && !["hyperlink", "max-filesize"].contains($0.long)
-        }
+        taker: .head
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.fetch.wantsHeadAlone = true

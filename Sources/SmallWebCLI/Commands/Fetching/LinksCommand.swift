@@ -16,7 +16,7 @@ extension Command {
             "smallweb links --json gopher://example.org/ | jq 'select(.type == \"link\")'":
                 "A record for each of them",
         ],
-        takes: { $0.isForPages && !$0.isForBodies }
+        taker: .links
     ) { settings, operands throws(FetchError) in
         var settings = settings
         settings.output.listing = .links

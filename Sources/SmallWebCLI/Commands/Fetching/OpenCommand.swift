@@ -31,19 +31,7 @@ extension Command {
             "smallweb open -d hello spartan://example.org/ 2": "Send a text to its second link",
             "PAGER= smallweb open gopher://gopher.floodgap.com/": "The same without a pager",
         ],
-        operands: [.url, .text],
-        takes: { option in
-            let groups: [Option.Group] = [
-                .requests, .limits, .archive, .connection, .messages,
-            ]
-            let others = [
-                "render", "hyperlink", "identity", "cert", "key", "key-password-file", "fail",
-                "fail-with-body", "allow-empty", "retry", "retry-delay", "retry-max-time",
-            ]
-            return groups.contains(option.group)
-                || [.fetches, .fetchesAndUploads].contains(option.purpose)
-                || others.contains(option.long)
-        }
+        operands: [.url, .text], taker: .open
     ) { settings, operands throws(FetchError) in
         guard 1...2 ~= operands.count, !OperandSource.isList(operands[0]) else {
             throw usageError("open wants one URL", hint: "smallweb open gemini://example.org/")

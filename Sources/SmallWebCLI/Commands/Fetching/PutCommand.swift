@@ -3,10 +3,6 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Options without a meaning for uploads.
-private let useless: Set<String> = Set(
-    ["head", "data", "continue-at", "continue", "allow-empty"] + Option.engine.map(\.long))
-
 extension Command {
     static let put = Command(
         "put URL [FILE|-]", "upload a file to titan:// or spartan://",
@@ -21,12 +17,7 @@ extension Command {
             "smallweb put --delete titan://example.org/notes/a.gmi": "Delete a page",
             "smallweb put spartan://example.org/guestbook note.txt": "Send a file as data",
         ],
-        operands: [.url, .file],
-        takes: {
-            ($0.group != .bulk || $0.long.hasPrefix("retry")) && $0.group != .links
-                && $0.isForFetches && !$0.isForReferences && $0.purpose != .fetches
-                && $0.purpose != .verbs && !useless.contains($0.long)
-        }
+        operands: [.url, .file], taker: .put
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")

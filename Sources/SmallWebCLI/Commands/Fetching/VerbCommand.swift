@@ -9,21 +9,14 @@ extension Command {
     }
 
     private init(_ verb: Verb) {
-        let own = Set(verb.optionKeys.map(\.option) + verb.options)
-        let useless = ["head", "render", "hyperlink", "request", "continue-at", "continue"]
         self.init(
             verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
-            operands: [.url, .text],
-            takes: { option in
-                // `feed` has an option of the same name.
-                own.contains(option.long) && option.group != .feeds
-                    || option.group != .links && option.isForPages
-                        && !useless.contains(option.long) && !option.isPartOfURL
-            }
+            operands: [.url, .text], taker: .verbs
         ) { settings, operands throws(FetchError) in
             try VerbCommand(verb, settings).run(operands)
         }
         mainOptions = verb.optionKeys.map(\.option) + verb.options
+        optionNames = mainOptions
         canUse = { scheme in
             Self.schemes(of: verb, in: Registry.builtIn).contains {
                 $0.name == scheme.name || $0.webScheme == scheme.name
@@ -110,10 +103,6 @@ private struct VerbCommand {
                 ?? "\"\(url)\" is not a URL",
             hint: "\(verb.name) is for URLs of \(names.joined(separator: ", "))")
     }
-}
-
-extension Option {
-    fileprivate var isPartOfURL: Bool { urlKey != nil }
 }
 
 extension Verb {

@@ -43,7 +43,7 @@ package enum Help {
         let room = linesMax - 6 - (text + examples).count(where: \.isNewline)
         let own = command.options.filter {
             command.operands.first != .url && [.store, .config].contains($0.group)
-                || command.isAction && !$0.isForAll && !Option.ofConfiguration.contains($0.long)
+                || command.isAction && !$0.takers.contains(.configured)
         }
         let first = command.mainOptions + own.map(\.long)
         let names = first + mainOptions.filter { !first.contains($0) }

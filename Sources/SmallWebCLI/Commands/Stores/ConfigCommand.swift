@@ -12,11 +12,7 @@ extension Command {
             "smallweb config --show-origin": "The settings, with file and line",
             "smallweb config max-time": "One of them",
         ],
-        operands: [.optionName],
-        takes: {
-            $0.isForAll || $0.group == .config || Option.ofConfiguration.contains($0.long)
-                || $0.long == "json"
-        }
+        operands: [.optionName], taker: .configured
     ) { settings, operands throws(FetchError) in
         let configuration = try Configuration.load(settings, keepsProblems: true)
         if let name = operands.first, Option.named(name[...]) == nil,
@@ -49,7 +45,7 @@ extension Command {
                 + "\($0.option.long) = \($0.shownValue)\n"
         }
         return 0
-    }
+    }.with(\.optionNames, ["show-origin", "json"])
 }
 
 extension JSONWriter {

@@ -17,7 +17,7 @@ extension Command {
             "smallweb identity import --from lagrange ~/.config/lagrange/idents":
                 "Take over those of another client",
         ],
-        options: Option.ofConfiguration, actions: IdentityCommand.actions)
+        taker: .configured, actions: IdentityCommand.actions)
 }
 
 struct IdentityCommand {

@@ -19,7 +19,7 @@ extension Command {
                 "A file for each of four workers",
         ],
         operands: [.text, .file],
-        takes: { $0.isForAll || ["authority", "plugin", "fallback-curl"].contains($0.long) }
+        taker: .others
     ) { settings, words throws(FetchError) in
         guard let count = ASCII.decimal(words[0].utf8, max: Shard.countMax), count > 0 else {
             throw usageError(
@@ -31,7 +31,8 @@ extension Command {
         let names = words.count > 1 ? Array(words.dropFirst()) : ["-"]
         for name in names { try command.split(name) }
         return command.status
-    }.with(\.mainOptions, ["authority"])
+    }.with(\.mainOptions, ["authority"]).with(
+        \.optionNames, ["authority", "plugin", "fallback-curl"])
 }
 
 private struct ShardCommand {

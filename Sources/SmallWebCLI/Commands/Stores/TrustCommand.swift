@@ -13,7 +13,7 @@ extension Command {
             "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
             "smallweb trust list": "The keys that are pinned",
         ],
-        options: ["known-hosts"] + Option.ofConfiguration, actions: TrustCommand.actions)
+        taker: .configured, options: ["known-hosts"], actions: TrustCommand.actions)
 }
 
 struct TrustCommand: Sendable {
@@ -99,8 +99,9 @@ struct TrustCommand: Sendable {
             manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
                 + "there is none, 1 when there is one, and 2 when one has ended already.",
             examples: ["smallweb trust expiring --within 14d": "In the next two weeks"],
-            operands: [], takes: { $0.isForAll || ["within", "json"].contains($0.long) }
-        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() },
+            operands: [], taker: .others
+        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() }
+        .with(\.optionNames, ["within", "json"]),
     ]
 
     private func store(_ policy: TrustStore.Policy = .tofu) throws(FetchError) -> TrustStore {
@@ -375,7 +376,7 @@ struct TrustCommand: Sendable {
         let isDirectory = named?.isDirectory ?? (fileKind(path) == S_IFDIR)
         let text =
             isDirectory
-            ? try DirectoryText.read(path)
+            ? try UserFiles.text(ofDirectory: path)
             : String(decoding: try InputSource.read("@" + path), as: UTF8.self)
         guard !text.hasPrefix("SQLite format 3") else {
             throw usageError(
@@ -428,7 +429,7 @@ struct TrustCommand: Sendable {
                 hint: "fetch from these hosts once more, or choose another client")
         }
         if let directory {
-            try DirectoryText.write(text, to: directory)
+            try UserFiles.write(text, toDirectory: directory)
         } else {
             try StandardStream.output.writeForeign(text)
         }

@@ -40,13 +40,12 @@ extension Command {
         examples: [
             "smallweb warc cat night.warc.gz gemini://example.org/ > page.gmi": "Take a page out"
         ],
-        operands: [.file, .url],
-        takes: { $0.isForAll || ["json", "output", "raw", "render"].contains($0.long) }
+        operands: [.file, .url], taker: .others
     ) { settings, words throws(FetchError) in
         var settings = settings
         settings.archive.replayed = [words[0]]
         return try GetCommand(settings, Array(words.dropFirst())).run()
-    }
+    }.with(\.optionNames, ["json", "output", "raw", "render"])
 
     private static let check = Command.action(
         "check FILE…", "check digests, lengths and pairs",

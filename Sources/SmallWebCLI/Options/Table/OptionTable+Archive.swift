@@ -20,14 +20,14 @@ struct ArchiveSettings: Sendable {
 extension Option {
     static let archive: [Option] = [
         Option(
-            "warc", .archive, "record what goes over the wire in FILE",
+            "warc", .archive, "record the network traffic in FILE",
             manual: "Adds the exact bytes of requests and replies to the WARC archive FILE, above "
-                + "TLS, with addresses, certificates and failures, while everything else happens "
-                + "as without it. With a name that ends in .gz each record is compressed. An "
-                + "existing archive is continued; an unfinished record at its end is cut off. "
-                + "Answers to prompts for passwords, values from --data @FILE and from files of "
-                + "secrets, passwords in URLs, Authorization, Cookie and Set-Cookie are written as "
-                + "***. A file that cannot be written ends the run.",
+                + "TLS, with addresses, certificates and failures; everything else is as without "
+                + "it. If the name ends in .gz, each record is compressed. An existing archive is "
+                + "continued; an unfinished record at its end is cut off. Answers to prompts for "
+                + "passwords, values from --data @FILE and from files of secrets, passwords in "
+                + "URLs, Authorization, Cookie and Set-Cookie are written as ***. A file that "
+                + "cannot be written ends the run.",
             example: "smallweb get --warc page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.file = value }),
         Option(
@@ -37,17 +37,17 @@ extension Option {
             .flag { settings, isOn in settings.archive.keepsSecrets = isOn }),
         Option(
             "replay", .archive, "answer from the archive FILE alone",
-            manual: "Answers each request with what the WARC archive FILE has for it: no name is "
-                + "looked up and no connection is made. A recording must be of the same scheme, "
-                + "host, port and request; several of one request are played in their order, then "
-                + "the last one again. Certificates are judged as ever, and nothing is added to "
-                + "the trust store. A request without a recording is not-recorded, status 103. "
-                + "Options for proxies and addresses change nothing. Repeatable.",
+            manual: "Answers each request from the WARC archive FILE: no name is resolved and no "
+                + "connection is made. A recording must be of the same scheme, host, port and "
+                + "request; several of one request are played in order, then the last one again. "
+                + "Certificates are judged as ever, and nothing is added to the trust store. A "
+                + "request without a recording is not-recorded, status 103. Options for proxies "
+                + "and addresses change nothing. Repeatable.",
             example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
         Option(
             "replay-loose", .archive, "with --replay, compare URLs alone",
-            manual: "Takes a recording of the same URL, whatever was sent.",
+            manual: "Takes a recording of the same URL, with any request.",
             example: "smallweb get --replay a.warc --replay-loose https://example.org/",
             .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
     ]

@@ -21,28 +21,9 @@ struct FeedSettings: Sendable {
 }
 
 extension Option {
-    /// True for options of `feed` and `watch` only.
-    var isForFeeds: Bool { group == .feeds }
-
-    /// Shared options of `feed` and `watch`; each has further ones of its own.
-    static let feedOptions = ["under", "state", "name"]
-    static let feedAlone = ["format", "max-entries", "new"]
-    static let watchAlone = ["diff", "links", "ignore", "every", "exec"]
-
-    /// True for options for pages that `feed` and `watch` accept.
-    var isForSubscriptions: Bool {
-        isForPages && ![.output, .json, .links].contains(group) && !isForBodies
-            && !Self.ofBulkRuns.contains(long)
-    }
-
-    private static let ofBulkRuns: Set<String> = [
-        "ledger", "only", "shard", "exit-status", "deadline", "fail-early", "loops", "history",
-        "progress", "progress-bar", "data",
-    ]
-
     static let feeds: [Option] = [
         Option(
-            "format", .feeds, "feed: atom, rss, jsonfeed or gemtext",
+            "format", .feeds.with(takers: .feed), "feed: atom, rss, jsonfeed or gemtext",
             manual: "The format of the feed: atom (RFC 4287, the default), rss (RSS 2.0), jsonfeed "
                 + "(JSON Feed 1.1) or gemtext, a page of dated links. With it a page that is a "
                 + "feed already is left out; without it such a page, if it is the only URL, passes "
@@ -50,67 +31,67 @@ extension Option {
             example: "smallweb feed --format rss gemini://example.org/gemlog/",
             .choice("FORM") { $0.feeds.format = $1 }),
         Option(
-            "max-entries", .feeds, "feed: at most N entries, the newest (100)",
-            manual: "How many entries the feed has at most: the newest ones.",
+            "max-entries", .feeds.with(takers: .feed), "feed: at most N entries, the newest (100)",
+            manual: "The maximum number of entries: the newest ones.",
             example: "smallweb feed --max-entries 20 gemini://example.org/gemlog/",
             .value("N", OptionValue.count) { $0.feeds.entriesMax = $1 }),
         Option(
-            "new", .feeds, "feed: entries of links without a date, too",
-            manual: "Makes an entry of every link, also of those without a date: it gets the time "
-                + "at which it was first seen, which the state remembers.",
+            "new", .feeds.with(takers: .feed), "feed: also entries of undated links",
+            manual: "Makes an entry of every link, even without a date: it gets the time when it "
+                + "was first seen, which the state keeps.",
             example: "smallweb feed --new gopher://example.org/1/phlog",
             .flag { settings, isOn in settings.feeds.takesUndated = isOn }),
         Option(
-            "under", .feeds, "only what stands below this heading",
-            manual: "Takes only what follows the first heading line of a gemtext page with this "
-                + "text, up to the next heading of its level or above. Where there is no such "
+            "under", .feeds, "only the part below this heading",
+            manual: "Takes only the section below the first heading line of a gemtext page with "
+                + "this text, up to the next heading of its level or above. Without such a "
                 + "heading, watch fails with 8.",
             example: "smallweb feed --under Posts gemini://example.org/",
             .value("HEADING") { settings, value in settings.feeds.heading = value }),
         Option(
-            "state", .feeds, "remember in FILE what was seen",
-            manual: "The file of the state, in which the command remembers from one run to the "
-                + "next. It is replaced at once, has the mode 0600, and is locked while it is in "
-                + "use. /dev/null remembers nothing.",
+            "state", .feeds, "keep the state in FILE",
+            manual: "The file that keeps the state from one run to the next. It is replaced "
+                + "atomically, has the mode 0600, and is locked while in use. /dev/null keeps "
+                + "nothing.",
             example: "smallweb watch --state pages.state gemini://example.org/",
             .value("FILE") { settings, value in settings.feeds.stateFile = value }),
         Option(
-            "name", .feeds, "remember under NAME instead of by the URLs",
-            manual: "The name of the state below $XDG_STATE_HOME/smallweb/. Without it the name is "
-                + "made of the URLs: the first 16 hexadecimal digits of the SHA-256 of their "
-                + "sorted list. With a name the list of URLs may change.",
+            "name", .feeds, "the state's name (made of the URLs)",
+            manual: "The name of the state below $XDG_STATE_HOME/smallweb/. By default it is made "
+                + "of the URLs: the first 16 hexadecimal digits of the SHA-256 of their sorted "
+                + "list. With a name the list of URLs may change.",
             example: "smallweb watch --name morning @pages.txt",
             .value("NAME") { settings, value throws(FetchError) in
                 settings.feeds.stateName = try OptionValue.stateName(value)
             }),
         Option(
-            "diff", .feeds, "watch: show what has changed in a text",
-            manual: "Prints the difference of a text that has changed, in the unified format of "
-                + "diff(1). For that a copy of each text is kept next to the state, as far as it "
-                + "has no more than 1 MiB, of 1,000 pages: the run before needs --diff as well.",
+            "diff", .feeds.with(takers: .watch), "watch: show the changes of a text",
+            manual: "Prints the differences of a changed text, in the unified format of diff(1). "
+                + "For that a copy of each text is kept next to the state, up to 1 MiB each, of "
+                + "1,000 pages: the previous run needs --diff as well.",
             example: "smallweb watch --diff gemini://example.org/",
             .flag { settings, isOn in settings.feeds.showsDifference = isOn }),
         Option(
-            "links", .feeds, "watch: compare the set of links",
-            manual: "Compares the set of a page's links instead of its bytes, and prints which "
-                + "were added (+) and removed (-).",
+            "links", .feeds.with(takers: .watch), "watch: compare the set of links",
+            manual: "Compares the set of a page's links instead of its bytes, and prints those "
+                + "added (+) and removed (-).",
             example: "smallweb watch --links gemini://example.org/gemlog/",
             .flag { settings, isOn in settings.feeds.comparesLinks = isOn }),
         Option(
-            "ignore", .feeds, "watch: leave out lines that match REGEX",
-            manual: "Leaves out the lines that match an extended regular expression (regex(7)) "
-                + "when texts are compared. Repeatable. Bytes are characters, as in the locale C. "
-                + "It has at most 1 KiB, no back-references, and counts up to 255, which must "
-                + "not be nested into thousands.",
+            "ignore", .feeds.with(takers: .watch), "watch: ignore lines that match REGEX",
+            manual: "Ignores lines that match an extended regular expression (regex(7)) when "
+                + "texts are compared. Repeatable. Bytes are characters, as in the locale C. It "
+                + "has at most 1 KiB, no back-references, and counts up to 255, which must not be "
+                + "nested into thousands.",
             example: "smallweb watch --ignore '^Visitors: [0-9]+$' gemini://example.org/",
             .value("REGEX") { settings, value throws(FetchError) in
                 _ = try LineFilter.parse(value)
                 settings.feeds.ignored.append(value)
             }),
         Option(
-            "every", .feeds, "watch: stay, and look again after this time",
-            manual: "Stays and looks again each time this long has passed, or up to a tenth later: "
-                + "a number of seconds, or one with s, m, h, d or w. At least 60 seconds.",
+            "every", .feeds.with(takers: .watch), "watch: keep running, check at intervals",
+            manual: "Keeps running and checks again after this time, or up to a tenth later: a "
+                + "number of seconds, or one with s, m, h, d or w. At least 60 seconds.",
             example: "smallweb watch --every 15m gemini://example.org/",
             .value("TIME") { settings, value throws(FetchError) in
                 let seconds = try OptionValue.duration(value, "--every")
@@ -122,11 +103,11 @@ extension Option {
                 settings.feeds.everySeconds = seconds
             }),
         Option(
-            "exec", .feeds, "watch: run CMD for each page that is news",
+            "exec", .feeds.with(takers: .watch), "watch: run CMD for each page with news",
             manual: "Runs CMD with sh for each page that is new, changed or gone, one after the "
-                + "other, with the page's JSON record on its standard input. What it writes goes "
-                + "to standard error. It may take ten minutes. When it fails the page stays as it "
-                + "was in the state, so that the next run reports it again.",
+                + "other, with the page's JSON record on its standard input. Its output goes to "
+                + "standard error. It may take ten minutes. If it fails, the state of the page "
+                + "does not change, so that the next run reports it again.",
             example: "smallweb watch --exec 'jq -r .url >> changed.txt' gemini://example.org/",
             .value("CMD") { settings, value throws(FetchError) in
                 guard !value.isEmpty else { throw usageError("--exec names no command") }

@@ -7,17 +7,15 @@ extension Option {
     static let programs: [Option] = [
         Option(
             "plugin", .connection, "use the plugin in DIR, or of that name",
-            manual: "Uses a plugin that is a program: the one in the folder DIR, which needs a / "
-                + "in it, or the installed one of that name. It wins over all others that have its "
-                + "schemes, also over those that are built in. smallweb-plugin(7) says what such a "
-                + "folder holds.",
+            manual: "Uses an external plugin: the one in the folder DIR, which must contain a /, "
+                + "or the installed one of that name. It takes precedence over all others for its "
+                + "schemes, even built-in ones. smallweb-plugin(7) describes the folder.",
             example: "smallweb get --plugin ./dict dict://dict.example.org/word",
             .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }
         ).with(\.values, .plugins),
         Option(
             "lang", .store, "plugin new: sh, python or swift",
-            manual: "In which language 'smallweb plugin new' writes the program: sh, "
-                + "python or swift.",
+            manual: "The language of the program of 'smallweb plugin new': sh, python or swift.",
             example: "smallweb plugin new --lang python hello-python",
             .choice("LANG") { $0.stores.language = $1 }),
     ]
@@ -88,35 +86,50 @@ extension Option {
                 }
             }
         var made = Option(
-            key, short: option.short, Group(title: option.group), option.summary,
-            manual: option.manual, example: option.example, action
-        )
+            key, short: option.short, group(of: option), option.summary, manual: option.manual,
+            example: option.example, action)
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
-        made.purpose = option.purpose
         made.urlKey = option.urlKey
         return [made]
     }
 
+    private static func group(of option: Request.Option) -> Group {
+        let takers: Takers =
+            switch option.purpose {
+            // `refs` and the commands of plugins choose the method.
+            case .fetches where option.key == "request": .downloads.subtracting([.refs, .verbs])
+            case .fetches: option.urlKey == nil ? .downloads : .downloads.subtracting(.verbs)
+            case .fetchesAndUploads: .fetches
+            case .uploads: .uploads
+            // The command of a plugin names its options.
+            case .references, .verbs: .refs
+            }
+        // A part of the URL concerns a single resource, and so does a question.
+        let isOfRun = option.urlKey != nil || [.references, .verbs].contains(option.purpose)
+        return Group(option.group, takers: takers, scope: isOfRun ? .commandLine : .url)
+    }
+
     /// Secrets are never arguments, as every user of the machine could read those.
     private static func ofSecret(_ option: Request.Option) -> [Option] {
-        let (key, isForUploads) = (option.key, option.purpose == .uploads)
+        let (key, group, isForUploads) = (
+            option.key, group(of: option), option.purpose == .uploads
+        )
         let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")
         let value = Option(
-            key, Group(title: option.group), option.summary, manual: option.manual,
-            example: option.example,
+            key, group, option.summary, manual: option.manual, example: option.example,
             .value("VALUE") { settings, value in
                 settings.fetch.options[key] = .secret(value.systemBytes)
             }
         ).with(\.isSecret, true)
         let others = [
             Option(
-                "\(key)-file", Group(title: option.group), "\(put)where \(option.summary) is",
+                "\(key)-file", group, "\(put)where \(option.summary) is",
                 manual: "A file with \(option.manual). It is never an argument, which every user "
                     + "of the machine could read.",
                 example: "smallweb \(command) --\(key)-file \(key) \(option.example)",
                 .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }),
             Option(
-                "ask-\(key)", Group(title: option.group), "\(put)ask for \(option.summary)",
+                "ask-\(key)", group, "\(put)ask for \(option.summary)",
                 manual: "Asks at the terminal for \(option.manual), and does not show it.",
                 example: "smallweb \(command) --ask-\(key) \(option.example)",
                 .flag { settings, isOn in
@@ -127,8 +140,6 @@ extension Option {
                     }
                 }),
         ]
-        return ((isForUploads ? [] : [value]) + others).map {
-            $0.with(\.purpose, option.purpose)
-        }
+        return (isForUploads ? [] : [value]) + others
     }
 }

@@ -6,14 +6,14 @@ extension Option {
     static let trust: [Option] = [
         Option(
             "trust", .connection, "check keys by tofu, ca, both, locked or ask",
-            manual: "How a server's key is checked over TLS, before a request is sent. tofu "
-                + "pins it at the first visit and insists on it afterwards. ca wants the signature "
-                + "of a certificate authority, the right name and the right dates, and stores "
-                + "nothing. both wants both. locked accepts only keys that the store has, and "
-                + "stores nothing. ask is tofu, but asks you about every new key. Without TLS "
-                + "there is no key to check: ca, both and locked are refused there (exit status "
-                + "2), and ignored with a note if they come from a config file. The default is "
-                + "tofu, ca where a plugin's manifest says so, and for HTTP, which has no other.",
+            manual: "The check of a server's key over TLS, before a request is sent. tofu pins it "
+                + "at the first visit and requires it afterwards. ca requires the signature of a "
+                + "certificate authority, the name and the dates, and stores nothing. both "
+                + "requires both. locked accepts only keys that the store has, and stores "
+                + "nothing. ask is tofu, but asks you about every new key. Without TLS there is "
+                + "no key to check: ca, both and locked are refused there (exit status 2), and "
+                + "ignored with a note if they come from a config file. The default is tofu, ca "
+                + "where a plugin's manifest says so, and for HTTP, which has no other.",
             example: "smallweb get --trust locked gemini://geminiprotocol.net/",
             .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }
         ).with(\.values, .oneOf { TrustStore.Policy.names }),
@@ -27,7 +27,7 @@ extension Option {
         Option(
             "known-hosts", .connection, "use FILE as the trust store",
             manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
-                + "that is kept together with a script, for example, with --trust locked.",
+                + "kept together with a script, for example, with --trust locked.",
             example:
                 "smallweb get --known-hosts ./known_hosts --trust locked gemini://example.org/",
             .value("FILE") { settings, value throws(FetchError) in
@@ -36,7 +36,7 @@ extension Option {
             }),
         Option(
             "within", .store, "expiring: in this time (14d)",
-            manual: "How soon 'smallweb trust expiring' looks for: a number with s, m, h, d or w.",
+            manual: "The period of 'smallweb trust expiring': a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
             .value("TIME") { settings, value throws(FetchError) in
                 // Without a unit, days may be meant; seconds would never give a warning in time.
@@ -46,12 +46,11 @@ extension Option {
                 settings.stores.within = try OptionValue.duration(value, "--within")
             }),
         Option(
-            "from", .store, "import: the client that it comes from",
-            manual: "The client whose store 'smallweb trust import' reads: "
-                + "\(TrustFormat.names). It can be left out when the store tells it. smallweb "
-                + "is another store of this program. For "
-                + "'smallweb identity import' the client whose certificates it reads: "
-                + "\(IdentityFormat.names).",
+            "from", .store, "import: the client of the store",
+            manual: "The client whose store 'smallweb trust import' reads: \(TrustFormat.names). "
+                + "It is optional if the store tells it. smallweb is another store of this "
+                + "program. For 'smallweb identity import' the client whose certificates it "
+                + "reads: \(IdentityFormat.names).",
             example: "smallweb trust import --from gmni known_hosts",
             .value("CLIENT") { settings, value in settings.stores.importClient = value }
         ).with(\.values, .oneOf { TrustFormat.allCases.map(\.rawValue) }),
@@ -67,11 +66,53 @@ extension Option {
             .flag { settings, isOn in settings.stores.replacesPins = isOn }),
         Option(
             "force", .store, "do not ask before deleting or replacing",
-            manual: "Does without a question what cannot be undone: identity remove, which deletes "
-                + "a private key, trust replace without --pin, plugin remove, and plugin add when "
-                + "a plugin of that name exists.",
+            manual: "Does not ask before irreversible actions: identity remove, which deletes a "
+                + "private key, trust replace without --pin, plugin remove, and plugin add if a "
+                + "plugin of that name exists.",
             example: "smallweb identity remove --force alice",
             .flag { settings, isOn in settings.stores.isForced = isOn }),
+    ]
+
+    static let identity: [Option] = [
+        Option(
+            "identity", .store.with(takers: .fetches, scope: .url),
+            "show this identity if the server asks",
+            manual:
+                "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
+                + "client certificate, even if the identity is bound to other URLs.",
+            example: "smallweb get --identity alice gemini://example.org/app/",
+            .value("NAME") { settings, value in settings.connection.identityName = value }
+        ).with(\.values, .identities),
+        Option(
+            "cert", short: "E", .store.with(takers: .fetches, scope: .url),
+            "the same with a certificate from FILE",
+            manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
+                + "Further certificates in it are its chain. Its key is in the same file, or in "
+                + "that of --key.",
+            example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
+            .value("FILE") { settings, value in settings.connection.certificateFile = value }),
+        Option(
+            "key", .store.with(takers: .fetches, scope: .url), "the key of --cert",
+            manual: "The key of --cert, PEM.",
+            example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
+            .value("FILE") { settings, value in settings.connection.keyFile = value }),
+        Option(
+            "key-password-file", .store.with(takers: .fetches, scope: .url),
+            "read the key's password",
+            manual: "A file with the password of an encrypted key. Without it you are asked.",
+            example: "smallweb get -E me.pem --key-password-file pw gemini://example.org/app/",
+            .value("FILE") { settings, value in settings.connection.keyPasswordFile = value }),
+        Option(
+            "key-type", .store, "identity new: ecdsa or ed25519",
+            manual: "The key type of 'smallweb identity new': ecdsa, which is P-256 and works "
+                + "with every server, or ed25519.",
+            example: "smallweb identity new --key-type ed25519 alice",
+            .choice("TYPE") { $0.stores.keyType = $1 }),
+        Option(
+            "delete", .uploads, "put: send nothing, which deletes",
+            manual: "Uploads no bytes, which servers take for a request to delete the page.",
+            example: "smallweb put --delete titan://example.org/a.gmi",
+            .flag { settings, isOn in settings.fetch.deletes = isOn }),
     ]
 }
 

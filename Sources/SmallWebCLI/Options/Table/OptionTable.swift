@@ -18,10 +18,11 @@ extension Option {
 
     private static let output: [Option] = [
         Option(
-            "output", short: "o", .output, "write the body to FILE, or to stdout for -",
-            manual: "Writes the body to FILE. It appears under that name only when it is "
-                + "complete. Repeatable: the n-th goes with the n-th URL. With - the body goes to "
-                + "standard output exactly as received, even to a terminal.",
+            "output", short: "o", .output.with(takers: .results, scope: .commandLine),
+            "write the body to FILE, or to stdout for -",
+            manual: "Writes the body to FILE, which appears only when it is complete. Repeatable: "
+                + "the n-th is for the n-th URL. With - the body goes to standard output exactly "
+                + "as received, even to a terminal.",
             example: "smallweb get -o page.gmi gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.output.files.append(value) }),
         Option(
@@ -47,44 +48,48 @@ extension Option {
                 if isOn { settings.output.usesRemoteName = true }
             }),
         Option(
-            "no-clobber", .output, "keep an existing file, rename the new one",
-            manual: "Keeps a file that is there: the new one gets .1, .2 and so on. --remote-name "
-                + "does so anyway.",
+            "no-clobber", .output.with(takers: .results),
+            "keep an existing file, rename the new one",
+            manual: "Keeps an existing file: the new one gets .1, .2 and so on. --remote-name "
+                + "does so by default.",
             example: "smallweb get --no-clobber -o a.gmi gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.output.existing = isOn ? .kept : .asNamed }),
         Option(
-            "overwrite", .output, "replace an existing file, with -O too",
-            manual: "Replaces a file that is there, as --output does anyway.",
+            "overwrite", .output.with(takers: .results), "replace an existing file, with -O too",
+            manual: "Replaces an existing file, as --output does by default.",
             example: "smallweb get -O --overwrite gopher://example.org/0/a.txt",
             .flag { settings, isOn in settings.output.existing = isOn ? .replaced : .asNamed }
         ).with(\.aliases, ["clobber"]),
         Option(
-            "skip-existing", .output, "fetch nothing when the file exists",
-            manual: "Sends nothing when the file that the body would go to exists, and counts "
-                + "that as success. Where only the reply tells the name, nothing is written.",
+            "skip-existing", .output.with(takers: .results), "fetch nothing when the file exists",
+            manual: "Sends nothing if the file for the body exists, and counts that as success. "
+                + "If only the reply has the name, nothing is written.",
             example: "smallweb get -O --skip-existing --input-file urls.txt",
             .flag { settings, isOn in settings.output.existing = isOn ? .enough : .asNamed }),
         Option(
             "create-dirs", .output, "make missing directories",
-            manual: "Makes the directories that --output and --output-dir name.",
+            manual: "Makes the directories of --output and --output-dir.",
             example: "smallweb get --create-dirs -o a/b/c.gmi gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.output.createsDirectories = isOn }),
         Option(
-            "fail", short: "f", .output, "a refusal by the server is a failure (default)",
+            "fail", short: "f", .output.with(takers: [.results, .open]),
+            "a refusal by the server is a failure (default)",
             manual: "A refusal by the server is reported on standard error and in the exit status. "
                 + "This is the default; with --no-fail its body counts as success.",
             example: "smallweb get --no-fail gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .fail : .accept }),
         Option(
-            "fail-with-body", .output, "deliver a refusal's body and fail",
+            "fail-with-body", .output.with(takers: [.bodies, .open]),
+            "deliver a refusal's body and fail",
             manual: "Delivers the body of a refusal, and still reports the failure.",
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
-            "allow-empty", .output, "a reply without a byte is a success",
-            manual: "Counts a reply without a single byte as success where it is a failure (exit "
-                + "status 52) otherwise: in Finger, in Nex, and in gopher's texts, menus and "
-                + "searches without their last line. Other replies may be empty anyway.",
+            "allow-empty", .output.with(takers: [.get, .head, .links, .open, .verbs, .explain]),
+            "an empty reply is a success",
+            manual: "Counts an empty reply as success where it is otherwise a failure (exit "
+                + "status 52): in Finger, in Nex, and in gopher's texts, menus and searches "
+                + "without their last line. Other replies may be empty anyway.",
             example: "smallweb get --allow-empty gopher://example.org/0/empty.txt",
             .flag { settings, isOn in settings.fetch.allowsEmptyReply = isOn }),
         Option(
@@ -95,12 +100,14 @@ extension Option {
             .flag { settings, isOn in settings.output.showsHeader = isOn }
         ).with(\.aliases, ["include"]),
         Option(
-            "dump-header", short: "D", .output, "write reply headers to FILE",
+            "dump-header", short: "D", .output.with(takers: .results, scope: .run),
+            "write reply headers to FILE",
             manual: "Writes the reply headers to FILE; - is standard output, % standard error.",
             example: "smallweb get -D head.txt gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.output.headerFile = value }),
         Option(
-            "continue-at", short: "C", .output, "resume at OFFSET, or - at the file's end",
+            "continue-at", short: "C", .output.with(takers: [.get, .explain]),
+            "resume at OFFSET, or - at the file's end",
             manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
                 + "--output file, to which the rest is added. If the server or the scheme cannot "
                 + "resume, or the file has changed on the server, that is an error, and the file "
@@ -112,20 +119,21 @@ extension Option {
                     ? .fromFile : .from(try OptionValue.size(value, "--continue-at"))
             }),
         Option(
-            "continue", short: "c", .output, "the same as -C -",
-            manual: "Continues a file, or FILE.part, which an interrupted fetch has left, as "
-                + "--continue-at - does.",
+            "continue", short: "c", .output.with(takers: [.get, .explain]), "the same as -C -",
+            manual: "Continues the file, or FILE.part, of an interrupted fetch, as --continue-at "
+                + "- does.",
             example: "smallweb get -c -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
         Option(
-            "write-out", short: "w", .output, "print FORMAT after each URL",
+            "write-out", short: "w", .output.with(takers: .results, scope: .run),
+            "print FORMAT after each URL",
             manual: "Prints FORMAT to standard output when a URL is done, also when it failed. "
                 + "%{NAME} is a field of its JSON record, such as %{status} or %{tls.version}, or "
                 + "curl's name for one: %{http_code}, %{exitcode}, %{size_download}, "
-                + "%{time_total}, %{url_effective} and more. %{errormsg} is why it failed, also "
-                + "when the server refused. %{json} is the whole record, "
-                + "%{stderr} sends what follows to standard error; \\n, \\t and %% are a line "
-                + "end, a tab and a per cent sign. @FILE reads the format from a file.",
+                + "%{time_total}, %{url_effective} and more. %{errormsg} is the reason of a "
+                + "failure or refusal. %{json} is the whole record, %{stderr} sends the rest to "
+                + "standard error; \\n, \\t and %% are a line end, a tab and a per cent sign. "
+                + "@FILE reads the format from a file.",
             example: "smallweb get -O -w '%{exitcode} %{url}\\n' gemini://geminiprotocol.net/",
             .value("FORMAT") { settings, value throws(FetchError) in
                 if !value.hasPrefix("@") { _ = try WriteOut(value) }
@@ -140,9 +148,51 @@ extension Option {
             .flag { settings, isOn in settings.fetch.wantsRawBody = isOn }),
     ]
 
+    private static let reading: [Option] = [
+        Option(
+            "head", short: "I", .output.with(takers: [.get, .explain]),
+            "print status and certificate, not the body",
+            manual: "The same as smallweb head: status, type, redirects, certificate and trust of "
+                + "each URL, and for HTTP, where it sends HEAD, the reply header.",
+            example: "smallweb get -I https://example.org/",
+            .flag { settings, isOn in settings.fetch.wantsHeadAlone = isOn }),
+        Option(
+            "render", .output.with(takers: [.get, .open, .put, .explain]),
+            "lay pages out: as text, html or markdown",
+            manual: "Lays out pages for reading: gemtext is wrapped, links of pages and menus are "
+                + "numbered, with their URLs at the end. auto does so on a terminal only; plain "
+                + "does it everywhere, without colours; ansi with colours. html and markdown make "
+                + "a fragment for other programs: links are absolute, and no text of the server "
+                + "becomes markup or can be run. text is plain. --raw turns it off.",
+            example: "smallweb get --render plain gemini://geminiprotocol.net/ | lpr",
+            .choice("FORM") { $0.output.rendering = $1 == .text ? .plain : $1 }),
+        Option(
+            "hyperlink", .output.with(takers: [.get, .links, .open, .put, .explain]),
+            "clickable links: auto, always or never",
+            manual: "Makes the links of a rendered page clickable, in terminals that support OSC "
+                + "8. auto means with colour.",
+            example: "smallweb open --hyperlink never gemini://geminiprotocol.net/",
+            .choice("WHEN") { $0.output.hyperlinks = $1 }),
+        Option(
+            "all", .links, "also the text lines of a menu",
+            manual: "Also lists the text lines of a gopher menu, which have no URL.",
+            example: "smallweb links --all gopher://gopher.floodgap.com/",
+            .flag { settings, isOn in settings.output.listsAll = isOn }),
+    ]
+
+    /// Options of `smallweb refs`, besides those of plugins.
+    private static let refs: [Option] = [
+        Option(
+            "exit-code", .refs, "fail when nothing is listed",
+            manual: "Exits with status 22 when no reference matches.",
+            example: "smallweb refs --exit-code --tags git://example.org/repo.git v3.0",
+            .flag { settings, isOn in settings.fetch.failsWithoutMatch = isOn })
+    ]
+
     private static let requests: [Option] = [
         Option(
-            "data", short: "d", .requests, "input: query, search words; @FILE reads it",
+            "data", short: "d", .requests.with(takers: [.lists, .open, .explain]),
+            "input: query, search words; @FILE reads it",
             manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
                 + "search. It is encoded for you. Over HTTP and Spartan it is data instead, sent "
                 + "byte for byte. @FILE reads it from a file, @- from standard "
@@ -155,17 +205,16 @@ extension Option {
             }),
         Option(
             "netrc", .requests, "user and password from ~/.netrc",
-            manual: "Looks for the host in ~/.netrc, and sends the user and password that it has "
-                + "there, over HTTP and Git over HTTP; of a user that the URL names, the password. "
-                + "The file must be readable by you alone (chmod 600). A password in the URL and "
-                + "an Authorization field of --header come first. Nothing of it goes along with "
-                + "a redirect to another scheme, host or port.",
+            manual: "Sends the host's user and password from ~/.netrc, over HTTP and Git over "
+                + "HTTP; for a user in the URL, the password. The file must be readable by you "
+                + "alone (chmod 600). A password in the URL and an Authorization field of "
+                + "--header come first. A redirect to another scheme, host or port gets neither.",
             example: "smallweb refs --netrc git+https://example.org/private.git",
             .flag { settings, isOn in settings.fetch.usesNetrc = isOn }),
         Option(
-            "input", .requests, "prompt for input on a terminal (default)",
-            manual: "When a server asks for input and a person is at the terminal, smallweb asks "
-                + "them. With --no-input it never does.",
+            "input", .requests.with(scope: .run), "prompt for input on a terminal (default)",
+            manual: "Prompts on the terminal when a server asks for input. With --no-input it "
+                + "never does.",
             example: "smallweb get --no-input gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.fetch.promptsAllowed = isOn }),
         Option(
@@ -176,27 +225,27 @@ extension Option {
             .flag { settings, isOn in settings.fetch.redirects.follows = isOn }),
         Option(
             "max-redirs", .requests, "follow at most N redirects (5)",
-            manual: "The most redirects that one fetch follows.",
+            manual: "The maximum number of redirects of a URL.",
             example: "smallweb get --max-redirs 1 gemini://geminiprotocol.net/",
             .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
         Option(
             "no-private", .requests, "no redirects into private networks",
-            manual: "Follows no redirect to an address of this machine, of a private network or a "
-                + "link, such as 127.0.0.1, 10.0.0.1 and 169.254.169.254, unless the URL that was "
-                + "asked for is at such an address itself. URLs that are typed or listed are not "
-                + "judged. Behind a proxy that looks names up, only addresses in URLs are known.",
+            manual: "Follows no redirect to an address of this machine, a private network or a "
+                + "link, such as 127.0.0.1, 10.0.0.1 and 169.254.169.254, unless the requested "
+                + "URL is at such an address itself. Typed or listed URLs are not checked. Behind "
+                + "a proxy that looks names up, only addresses in URLs are known.",
             example: "smallweb get --no-private https://example.org/",
             .flag { settings, isOn in settings.fetch.redirects.refusesPrivate = isOn }),
         Option(
             "proto", .requests, "allow only these schemes",
-            manual: "The schemes that may be fetched: a list such as gemini,gopher; with + or - in "
-                + "front of a name it is added to or taken from all schemes.",
+            manual: "The allowed schemes: a list such as gemini,gopher; a name with + or - in "
+                + "front is added to or removed from all schemes.",
             example: "smallweb get --proto gemini,gophers gemini://geminiprotocol.net/",
             .value("LIST") { settings, value in settings.fetch.schemes = value }
         ).with(\.values, .schemes),
         Option(
             "proto-redir", .requests, "follow redirects to these other schemes",
-            manual: "The schemes that a redirect may lead to from another one. None by default.",
+            manual: "The schemes to which redirects may lead from others. None by default.",
             example:
                 "smallweb get --proto-redir gemini gopher://example.org/hURL:gemini://example.org/",
             .value("LIST") { settings, value in settings.fetch.redirectSchemes = value }
@@ -207,30 +256,31 @@ extension Option {
         Option(
             "max-time", short: "m", .limits,
             "the whole fetch: 10, 500ms, 2m (no limit)",
-            manual: "The longest time that one URL may take, redirects included: a number of "
-                + "seconds, or one with ms, s, m, h, d or w. 0 means no limit.",
+            manual: "The time limit of one URL, redirects included: a number of seconds, or one "
+                + "with ms, s, m, h, d or w. 0 means no limit.",
             example: "smallweb get -m 10 gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.fetch.totalSeconds = $1 }
         ).with(\.aliases, ["maximum-time"]),
         Option(
             "connect-timeout", .limits, "resolving, connecting and TLS (15 seconds)",
-            manual: "The longest time for resolving the name, connecting and the TLS handshake "
+            manual: "The time limit for resolving the name, connecting and the TLS handshake "
                 + "together. 0 means no limit.",
             example: "smallweb get --connect-timeout 500ms gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.fetch.connectSeconds = $1 }),
         Option(
             "read-timeout", .limits, "longest silence (60 seconds)",
-            manual: "The longest time that the server may be silent. 0 means no limit.",
+            manual: "The longest silence of the server. 0 means no limit.",
             example: "smallweb get --read-timeout 5 gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.fetch.readSeconds = $1 }),
         Option(
             "limit-rate", .limits, "most bytes a second of a body",
-            manual: "Receives a body no faster than so many bytes a second; k, M and G are powers "
-                + "of 1024. Several URLs at a time have the limit each.",
+            manual: "Limits the bytes per second of a body; k, M and G are powers of 1024. It is "
+                + "the limit of each URL.",
             example: "smallweb get --limit-rate 100k -O gopher://example.org/9/disk.img",
             .value("SIZE", OptionValue.size) { $0.fetch.bytesPerSecond = $1 }),
         Option(
-            "max-filesize", .limits, "largest body: 10k, 5M (stdout: 256M)",
+            "max-filesize", .limits.with(takers: .fetches.subtracting(.head)),
+            "largest body: 10k, 5M (stdout: 256M)",
             manual: "The largest body. Beyond it the transfer stops and the file is removed. "
                 + "k, M and G are powers of 1024. The default is 256M for standard output and no "
                 + "limit for a file; 0 means no limit.",
@@ -257,52 +307,11 @@ extension Option {
             .flag { settings, isOn in settings.connection.family = isOn ? .v6 : .any }),
         Option(
             "resolve", .connection, "use ADDRESS for HOST:PORT instead of DNS",
-            manual: "Connects to ADDRESS when HOST and PORT are asked for. Several addresses are "
+            manual: "Connects to ADDRESS for requests to HOST and PORT. Several addresses are "
                 + "separated by commas. Everything else, SNI and trust included, keeps the name.",
             example: "smallweb get --resolve example.org:1965:127.0.0.1 gemini://example.org/",
             .value("HOST:PORT:ADDRESS", OptionValue.resolve) {
                 $0.connection.resolverOverrides[$1.place] = $1.addresses
             }),
-    ]
-
-    private static let messages: [Option] = [
-        Option(
-            "color", .messages, "use colour: auto, always or never",
-            manual: "Whether to use colour. auto means on a terminal, unless NO_COLOR is set or "
-                + "TERM is dumb.",
-            example: "smallweb get --color never gopher://gopher.floodgap.com/",
-            .choice("WHEN") { $0.messages.color = $1 }),
-        Option(
-            "quiet", short: "q", .messages, "no notes, no progress",
-            manual: "Leaves out notes and progress. Errors are still shown.",
-            example: "smallweb get -q -O gopher://example.org/9/disk.img",
-            .flag { settings, isOn in settings.messages.isQuiet = isOn }),
-        Option(
-            "silent", short: "s", .messages, "no messages at all, errors included",
-            manual: "Leaves out all messages, errors included. The exit status still tells.",
-            example: "smallweb get -s gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.isSilent = isOn }),
-        Option(
-            "show-error", short: "S", .messages, "with -s, still show errors",
-            manual: "Shows errors although --silent is given.",
-            example: "smallweb get -sS gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.showsErrorsWhenSilent = isOn }),
-        Option(
-            "verbose", short: "v", .messages, "show the conversation on stderr",
-            manual: "Shows the conversation on standard error: * marks the connection and "
-                + "repeated attempts, > bytes that are sent, < bytes that are received.",
-            example: "smallweb get -v gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.messages.isVerbose = isOn }),
-        Option(
-            "help", short: "h", .messages, "show this help",
-            manual: "Shows the commands, or with a command its options.",
-            example: "smallweb get --help",
-            .flag { settings, isOn in settings.invocation.wantsHelp = isOn }),
-        Option(
-            "version", short: "V", .messages, "show the version",
-            manual: "Shows the version, and those of libcurl and OpenSSL where they are "
-                + "installed. With --json it is a record.",
-            example: "smallweb --version",
-            .flag { settings, isOn in settings.invocation.wantsVersion = isOn }),
     ]
 }
