@@ -33,8 +33,8 @@ Sources/SmallWeb/Pages/CharsetConverter.swift Sources/SmallWeb/Pages/Link.swift
 Sources/SmallWeb/Pages/PageReader.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
-Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift
 Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Format/RecordHeader.swift
+Sources/SmallWebArchive/Format/Turns.swift
 Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Settings/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebRecords/WriteOut.swift

@@ -3,7 +3,7 @@ internal import SmallWebCore
 
 /// Incremental parser of WARC records, for bytes in pieces of any size. No I/O.
 package struct RecordDecoder: Sendable {
-    package enum Element: Sendable, Hashable {
+    package enum Element: Sendable {
         case header(RecordHeader)
         /// The next bytes of the block, not empty.
         case block(ArraySlice<UInt8>)

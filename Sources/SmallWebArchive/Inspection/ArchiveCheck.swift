@@ -73,12 +73,12 @@ package struct ArchiveCheck {
     private mutating func badDigest(
         _ header: RecordHeader, _ reader: ArchiveReader
     ) throws(FetchError) -> String? {
-        let whole = header["warc-block-digest"].flatMap(BlockDigest.init)
+        let whole = header.digest("warc-block-digest")
         let isMessage = header.contentType == MessageHead.mediaType
         // The payload digest of a revisit is that of another record's body.
         let payload =
             isMessage && header.type != "revisit"
-            ? header["warc-payload-digest"].flatMap(BlockDigest.init) : nil
+            ? header.digest("warc-payload-digest") : nil
         var (wholeDigest, payloadDigest) = (Digest?.none, Digest?.none)
         var (bodyDigest, chunks) = (Digest?.none, ChunkedBody())
         if let whole { wholeDigest = try Digest(whole.algorithm) }

@@ -100,7 +100,7 @@ struct ArchiveIndex: Sendable {
         case "request":
             let index = slot(target, related) { $0.request == nil && $0.response != nil }
             recordings[index].request = place
-            recordings[index].requestDigest = header["warc-block-digest"].flatMap(BlockDigest.init)
+            recordings[index].requestDigest = header.digest("warc-block-digest")
             noteConnection(header, index)
             remember(header, index)
         case "response", "revisit":
@@ -218,7 +218,7 @@ struct ArchiveIndex: Sendable {
     }
 
     private static func payload(_ header: RecordHeader) -> TwoHashKey? {
-        header["warc-payload-digest"].flatMap(BlockDigest.init).map {
+        header.digest("warc-payload-digest").map {
             TwoHashKey("\($0.algorithm) \($0.bytes.hex)")
         }
     }
