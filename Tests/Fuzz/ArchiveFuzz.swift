@@ -16,7 +16,7 @@ internal import SmallWebCore
         }
         // Our own extensions that a record may hold.
         _ = Turns(record.block).available(afterSending: 3, of: record.block.count)
-        _ = RecordedFacts(record.block).handshake([])
+        _ = CaptureFacts(record.block).handshake([])
         _ = FetchError(warcFields: record.block)
         _ = Certificates.decode(record.block)
     }
@@ -24,7 +24,7 @@ internal import SmallWebCore
 
 private struct Found: Equatable {
     struct Record: Equatable {
-        let header: RecordHeader
+        let header: WarcHeader
         var block: [UInt8]
     }
     var records: [Record] = []
@@ -32,7 +32,7 @@ private struct Found: Equatable {
 }
 
 private func records(_ pieces: [ArraySlice<UInt8>]) -> Found {
-    var (decoder, found) = (RecordDecoder(), Found())
+    var (decoder, found) = (WarcDecoder(), Found())
     do throws(Malformed) {
         for piece in pieces {
             var rest = piece

@@ -179,7 +179,7 @@ import Testing
             let replayer = Replayer(try ArchiveIndex([archive.path]))
             let turns = try Turns(replayer.index.recordings[0], replayer)
             #expect(turns.turns.isEmpty != isKnown)
-            #expect((try RecordedFacts(0, replayer).ending == .reset) == isKnown)
+            #expect((try CaptureFacts(0, replayer).ending == .reset) == isKnown)
         }
     }
 

@@ -127,25 +127,25 @@ import Testing
         #expect(turns.available(afterSending: 0, of: 9) == 9)
         for number in ["9223372036854775807", "-1", "-9223372036854775807"] {
             let json = "{\"bytes\":{\"sent\":\(number),\"received\":\(number)}}"
-            let traffic = RecordedFacts(Array(json.utf8)).traffic
+            let traffic = CaptureFacts(Array(json.utf8)).traffic
             #expect(traffic.sent == 0 && traffic.received == 0, "\(number)")
         }
-        let facts = RecordedFacts(Array(#"{"bytes":{"sent":3,"received":4}}"#.utf8))
+        let facts = CaptureFacts(Array(#"{"bytes":{"sent":3,"received":4}}"#.utf8))
         #expect(facts.traffic.sent == 3 && facts.traffic.received == 4)
     }
 
     @Test func recordIdentifiersAreUUIDs() throws {
         var seed = UInt64.random(in: .min ... .max)
         for _ in 0..<100 {
-            let id = RecordID(after: &seed)
+            let id = WarcID(after: &seed)
             #expect(
                 id.text.wholeMatch(
                     of:
                         /<urn:uuid:[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-\w{12}>/
                 ) != nil)
-            #expect(RecordID(id.text) == id)
+            #expect(WarcID(id.text) == id)
         }
-        #expect(RecordID("<urn:uuid:1>") == nil)
+        #expect(WarcID("<urn:uuid:1>") == nil)
         let time = timespec(tv_sec: 0, tv_nsec: 42_999)
         #expect(ArchiveFile.date(time) == "1970-01-01T00:00:00.000042Z")
     }

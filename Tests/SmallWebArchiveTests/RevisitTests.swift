@@ -34,9 +34,9 @@ import Testing
         try archive.write(exchange)
     }
 
-    private func replies() throws -> [RecordHeader] {
-        let reader = try ArchiveReader(path)
-        var replies: [RecordHeader] = []
+    private func replies() throws -> [WarcHeader] {
+        let reader = try WarcReader(path)
+        var replies: [WarcHeader] = []
         while let header = try reader.next() {
             if ["response", "revisit"].contains(header.type) { replies.append(header) }
         }
@@ -76,7 +76,7 @@ import Testing
 
     @Test func aFullListStillKnowsTheLastPage() {
         var (known, seed) = (KnownRecords(), UInt64(1))
-        let (first, last) = (RecordID(after: &seed), RecordID(after: &seed))
+        let (first, last) = (WarcID(after: &seed), WarcID(after: &seed))
         known.add("u", [], first, "")
         for number in 1..<KnownRecords.repliesMax { known.add("\(number)", [], first, "") }
         known.add("u", [], last, "")

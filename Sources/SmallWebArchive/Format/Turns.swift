@@ -14,7 +14,7 @@ struct Turns {
         var sent, received, replies: Int
     }
 
-    /// Bytes are at most ``RecordedFacts/bytesMax`` in total, so that sums do not overflow.
+    /// Bytes are at most ``CaptureFacts/bytesMax`` in total, so that sums do not overflow.
     private(set) var turns: [Turn] = []
     private var isComplete = true
 
@@ -31,7 +31,7 @@ struct Turns {
         for case .array(let entry) in list where entry.count == 3 {
             let total = turns.last.map { $0.sent + $0.received } ?? 0
             guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
-                bytes <= RecordedFacts.bytesMax - total
+                bytes <= CaptureFacts.bytesMax - total
             else { continue }
             add(bytes, isSent: word == "sent")
         }

@@ -31,7 +31,7 @@ package struct WireConversion {
             throw FetchError(.read, .input, error.why)
         }
         let scheme = registry[URI.scheme(of: wire.url) ?? ""]?.scheme
-        var capture = Capture(target: RecordHeader.escaped(target: wire.url))
+        var capture = Capture(target: WarcHeader.escaped(target: wire.url))
         capture.subtype = scheme?.messageSubtype ?? URI.scheme(of: wire.url) ?? "octet-stream"
         if !wire.request.isEmpty { capture.request = Block(wire.request) }
         let hasReply = !wire.reply.isEmpty || (!wire.request.isEmpty && wire.close != .silence)
@@ -103,7 +103,7 @@ package struct WireConversion {
         of path: String,
         _ body: (_ name: String, _ text: [UInt8]?, _ target: String) throws(FetchError) -> Void
     ) throws(FetchError) {
-        let reader = try ArchiveReader(path)
+        let reader = try WarcReader(path)
         while let header = try reader.nextWhole() {
             guard header.type == "metadata", header.contentType == Self.mediaType else { continue }
             let type = header["content-type"].flatMap { MediaType(parsing: $0) }
@@ -145,8 +145,8 @@ package struct WireConversion {
             try replayer.blocks([place], notOver: textBytesMax)[0]
         }
         guard zip(messages, blocks).allSatisfy({ $0 == nil || $1 != nil }) else { return nil }
-        let facts = RecordedFacts(
-            try replayer.blocks([recording.facts], notOver: RecordedFacts.textBytesMax)[0])
+        let facts = CaptureFacts(
+            try replayer.blocks([recording.facts], notOver: CaptureFacts.textBytesMax)[0])
         let head =
             ["# Recorded: what is expected is what came of it.\n", "url    \(target)\n"]
             + Self.options(facts.asked)

@@ -4,7 +4,7 @@ internal import SmallWebCore
 /// The records of one exchange: request, response and metadata.
 extension ArchiveFile {
     func write(_ capture: Capture) throws(FetchError) {
-        var request: RecordID?
+        var request: WarcID?
         if let block = capture.request { request = try writeRequest(capture, block) }
         var last = request
         if let block = capture.response { last = try writeResponse(capture, block, request) }
@@ -26,13 +26,13 @@ extension ArchiveFile {
             capture, Certificates.mediaType, Certificates.encode(tls.chain), of: subject)
     }
 
-    private func begin(_ type: String, _ capture: Capture) -> RecordID {
+    private func begin(_ type: String, _ capture: Capture) -> WarcID {
         begin(type, date: capture.date, target: capture.target)
     }
 
     private func writeRequest(
         _ capture: Capture, _ block: Block
-    ) throws(FetchError) -> RecordID {
+    ) throws(FetchError) -> WarcID {
         let id = begin("request", capture)
         addConnection(capture)
         addContentType(capture, message: "request")
@@ -45,8 +45,8 @@ extension ArchiveFile {
     }
 
     private func writeResponse(
-        _ capture: Capture, _ block: Block, _ request: RecordID?
-    ) throws(FetchError) -> RecordID {
+        _ capture: Capture, _ block: Block, _ request: WarcID?
+    ) throws(FetchError) -> WarcID {
         let (whole, payload) = try digests(capture, block)
         let identity = payload ?? whole
         let isWhole = capture.truncated == nil && capture.failure == nil
@@ -112,8 +112,8 @@ extension ArchiveFile {
 
     @discardableResult
     private func writeMetadata(
-        _ capture: Capture, _ contentType: String, _ text: [UInt8], of record: RecordID?
-    ) throws(FetchError) -> RecordID {
+        _ capture: Capture, _ contentType: String, _ text: [UInt8], of record: WarcID?
+    ) throws(FetchError) -> WarcID {
         let id = begin("metadata", capture)
         if let record { add("WARC-Refers-To: ", record) }
         add("Content-Type: ", contentType)

@@ -78,8 +78,8 @@ final class ArchiveFile: @unchecked Sendable {
 
     /// Begins a record: fields follow, then ``end(_:)``.
     @discardableResult
-    func begin(_ type: String, date: String = now, target: String? = nil) -> RecordID {
-        let id = RecordID(after: &seed)
+    func begin(_ type: String, date: String = now, target: String? = nil) -> WarcID {
+        let id = WarcID(after: &seed)
         text.append("WARC/1.1\r\n")
         add("WARC-Type: ", type)
         add("WARC-Record-ID: ", id)
@@ -105,7 +105,7 @@ final class ArchiveFile: @unchecked Sendable {
         text += ASCII.crlf
     }
 
-    func add(_ name: String, _ id: RecordID) {
+    func add(_ name: String, _ id: WarcID) {
         text.append(name)
         id.append(to: &text)
         text += ASCII.crlf

@@ -4,7 +4,6 @@ package import SmallWebCore
 
 /// Appends exchanges to an archive atomically: the file is locked, and writes are serialized.
 package final class ArchiveWriter: Sendable {
-    package let path: String
     /// The directory of the archive, also for temporary files.
     let directory: String
     package let keepsSecrets: Bool
@@ -23,7 +22,7 @@ package final class ArchiveWriter: Sendable {
     package init(
         _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false
     ) throws(FetchError) {
-        (self.path, self.keepsSecrets) = (path, keepsSecrets)
+        self.keepsSecrets = keepsSecrets
         let isCompressed = path.hasSuffix(".gz")
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."

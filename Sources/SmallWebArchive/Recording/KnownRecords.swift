@@ -4,7 +4,7 @@ internal import SmallWebCore
 /// Records of an archive: replies by URL and digest, and certificates by host, so that duplicates
 /// are not written.
 struct KnownRecords {
-    private var replies: [TwoHashKey: (id: RecordID, date: String)] = [:]
+    private var replies: [TwoHashKey: (id: WarcID, date: String)] = [:]
     private var certificates: Set<TwoHashKey> = []
 
     /// Limit of remembered replies, including earlier runs.
@@ -25,11 +25,11 @@ struct KnownRecords {
 
     /// - Parameter digest: Digest of the payload for HTTP messages, else of the block; empty for
     ///   the last page of HTTP, the target of a reply of status 304.
-    func reply(_ target: String, _ digest: [UInt8]) -> (id: RecordID, date: String)? {
+    func reply(_ target: String, _ digest: [UInt8]) -> (id: WarcID, date: String)? {
         replies[TwoHashKey(target, digest)]
     }
 
-    mutating func add(_ target: String, _ digest: [UInt8], _ id: RecordID, _ date: String) {
+    mutating func add(_ target: String, _ digest: [UInt8], _ id: WarcID, _ date: String) {
         let key = TwoHashKey(target, digest)
         guard replies.count < Self.repliesMax || replies[key] != nil else {
             isFull = true
@@ -54,9 +54,9 @@ struct KnownRecords {
     ///
     /// - Throws: `write` for a file that is not an archive, of the other form, or damaged.
     init(of path: String, isCompressed: Bool) throws(FetchError) {
-        let reader: ArchiveReader
+        let reader: WarcReader
         do throws(FetchError) {
-            reader = try ArchiveReader(path)
+            reader = try WarcReader(path)
         } catch {
             throw FetchError(.write, .output, error.message)
         }
@@ -90,7 +90,7 @@ struct KnownRecords {
     }
 
     private mutating func note(
-        _ header: RecordHeader, _ reader: ArchiveReader
+        _ header: WarcHeader, _ reader: WarcReader
     ) throws(FetchError) {
         guard let target = header.target else { return }
         switch header.type {
@@ -100,7 +100,7 @@ struct KnownRecords {
             let isPayload = header.contentType == MessageHead.mediaType
             let name = isPayload ? "warc-payload-digest" : "warc-block-digest"
             guard let digest = header.digest(name), digest.algorithm == .sha256,
-                let id = header.id.flatMap(RecordID.init), let date = header["warc-date"],
+                let id = header.id.flatMap(WarcID.init), let date = header["warc-date"],
                 date.utf8.count <= Self.dateBytesMax
             else { return }
             add(target, digest.bytes, id, date)
@@ -110,7 +110,7 @@ struct KnownRecords {
                 header.contentType == MessageHead.mediaType, try Self.isPage(reader)
             else { return }
             guard header.earlierTarget == target, let date = header["warc-refers-to-date"],
-                let id = header["warc-refers-to"].flatMap(RecordID.init),
+                let id = header["warc-refers-to"].flatMap(WarcID.init),
                 date.utf8.count <= Self.dateBytesMax
             else { return forgetPage(of: target) }
             add(target, [], id, date)
@@ -126,7 +126,7 @@ struct KnownRecords {
     }
 
     /// True if the block is a reply of HTTP with status 200.
-    private static func isPage(_ reader: ArchiveReader) throws(FetchError) -> Bool {
+    private static func isPage(_ reader: WarcReader) throws(FetchError) -> Bool {
         let line = try reader.block(upTo: 16).split(separator: ASCII.space)
         return line.count > 1 && line[0].starts(with: "HTTP/".utf8)
             && line[1].prefix(3).elementsEqual("200".utf8)

@@ -53,14 +53,9 @@ final class RecordingTap: HopTap {
                     case .flag(let flag)?: writer.member(named: name) { $0.value(flag) }
                     case .text(let text)?: writer.member(named: name) { $0.value(text) }
                     case .list(let list)?:
-                        let masked = list.map { line in
-                            keepsSecrets
-                                ? line
-                                : String(
-                                    decoding: SecretFields.masked(Array(line.utf8)),
-                                    as: UTF8.self)
+                        writer.member(named: name) {
+                            $0.array(list) { $0.value(keepsSecrets ? $1 : SecretFields.masked($1)) }
                         }
-                        writer.member(named: name) { $0.array(masked) { $0.value($1) } }
                     case .secret?, nil: break
                     }
                 }

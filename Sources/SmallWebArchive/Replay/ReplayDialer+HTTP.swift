@@ -33,7 +33,7 @@ extension ReplayDialer: HTTPClient {
         }
         var facts = try await meet(endpoint, number, uri, defaultPort: defaultPort)
         replayer.notePlayed(number)
-        if isPage && recording.isNotModified { (recording, facts) = (source, RecordedFacts()) }
+        if isPage && recording.isNotModified { (recording, facts) = (source, CaptureFacts()) }
         hop.add(facts.traffic)
         if let sent {
             let method = sent.prefix { $0 != ASCII.space }
@@ -66,7 +66,7 @@ extension ReplayDialer: HTTPClient {
             return (expected, nil)
         }
         // Many recordings may share one request record: read it once.
-        var (others, places) = (Set<BlockDigest>(), Set<RecordPlace>())
+        var (others, places) = (Set<WarcDigest>(), Set<WarcPlace>())
         let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
         for number in turns {
             let recording = replayer.index.recordings[number]
@@ -89,7 +89,7 @@ extension ReplayDialer: HTTPClient {
     // MARK: Playing
 
     private func play(
-        _ recording: Recording, _ source: Recording, _ facts: RecordedFacts,
+        _ recording: Recording, _ source: Recording, _ facts: CaptureFacts,
         _ request: HTTPRequest,
         _ onReply: (HTTPReply) async throws(FetchError) -> Void,
         _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
@@ -97,10 +97,10 @@ extension ReplayDialer: HTTPClient {
         guard let place = recording.response, let bodyPlace = source.response else {
             preconditionFailure("there is a reply")
         }
-        let record = try OpenRecord(bodyPlace, replayer)
+        let record = try WarcRecord(bodyPlace, replayer)
         var (head, rest) = try head(record.reader, hasHead: source.hasHeads)
         if place != bodyPlace, recording.hasHeads {
-            (head, _) = try self.head(OpenRecord(place, replayer).reader, hasHead: true)
+            (head, _) = try self.head(WarcRecord(place, replayer).reader, hasHead: true)
         }
         let codings = head.codings("transfer-encoding")
         guard codings.allSatisfy({ $0 == "chunked" }) else {
@@ -150,7 +150,7 @@ extension ReplayDialer: HTTPClient {
 
     /// The head of a reply, and the rest of the piece in which it ended.
     private func head(
-        _ reader: ArchiveReader, hasHead: Bool
+        _ reader: WarcReader, hasHead: Bool
     ) throws(FetchError) -> (HTTPReply, ArraySlice<UInt8>) {
         guard hasHead else { return (HTTPReply(), try reader.block()) }
         var bytes: [UInt8] = []
@@ -187,8 +187,7 @@ extension HTTPRequest {
         else { return false }
         let fields = HTTPReply(head[...]).fields
         for field in options.fields where !field.value.isEmpty {
-            let line = Array("\(field.name): \(field.value)\r\n".utf8)
-            let masked = String(decoding: SecretFields.masked(line), as: UTF8.self)
+            let masked = SecretFields.masked("\(field.name): \(field.value)\r\n")
             let known = fields.values(of: field.name.lowercased())
             guard
                 known.contains(field.value)

@@ -67,9 +67,9 @@ struct ReplayDialer: ProgramHost {
     /// - Throws: The recorded error of a failed connection; the trust policy's error.
     func meet(
         _ endpoint: Endpoint, _ number: Int, _ uri: URI, defaultPort: UInt16
-    ) async throws(FetchError) -> RecordedFacts {
+    ) async throws(FetchError) -> CaptureFacts {
         let recording = replayer.index.recordings[number]
-        let facts = try RecordedFacts(number, replayer)
+        let facts = try CaptureFacts(number, replayer)
         let port = facts.port ?? endpoint.port
         if let address = recording.address ?? facts.proxy {
             try await hop.emit(
@@ -107,7 +107,7 @@ struct ReplayDialer: ProgramHost {
     }
 
     private func tls(
-        _ endpoint: Endpoint, _ facts: RecordedFacts, _ uri: URI, _ defaultPort: UInt16
+        _ endpoint: Endpoint, _ facts: CaptureFacts, _ uri: URI, _ defaultPort: UInt16
     ) throws(FetchError) -> Connection.TLS? {
         guard endpoint.security == .tls else { return nil }
         let chain = try replayer.chain(

@@ -7,7 +7,7 @@ final class ReplayStream: Carrier {
     private let replayer: Replayer
     /// Recordings of the URL, in the archives' order.
     private let candidates: [Int]
-    private let met: (number: Int, facts: RecordedFacts)
+    private let met: (number: Int, facts: CaptureFacts)
     private let redaction: Redaction
     private let keepsDatagrams: Bool
     private let isSecure: Bool
@@ -25,9 +25,9 @@ final class ReplayStream: Carrier {
         let number: Int
         let request: [UInt8]
         let turns: Turns
-        let facts: RecordedFacts
+        let facts: CaptureFacts
         let truncated: Truncation?
-        let reply: OpenRecord?
+        let reply: WarcRecord?
         /// Bytes of the reply read but not delivered yet.
         var rest: ArraySlice<UInt8> = []
 
@@ -39,7 +39,7 @@ final class ReplayStream: Carrier {
 
     /// - Parameter met: The recording of the connection; usually that of the reply, too.
     init(
-        _ replayer: Replayer, _ candidates: [Int], met: (number: Int, facts: RecordedFacts),
+        _ replayer: Replayer, _ candidates: [Int], met: (number: Int, facts: CaptureFacts),
         _ redaction: Redaction, keepsDatagrams: Bool, isSecure: Bool
     ) {
         self.replayer = replayer
@@ -184,7 +184,7 @@ final class ReplayStream: Carrier {
         let limit = (forms.map(\.count).max() ?? 0) + 1
         var (fitting, isPartial) = ([Int](), false)
         // Many recordings may share one request record: read it once.
-        var (place, request) = (RecordPlace?.none, [UInt8]())
+        var (place, request) = (WarcPlace?.none, [UInt8]())
         for number in candidates {
             let recording = replayer.index.recordings[number]
             if place == nil || recording.request != place {
@@ -217,7 +217,7 @@ final class ReplayStream: Carrier {
             let digest = try Digest(algorithm)
             for form in forms {
                 digest.update(form[...])
-                let key = BlockDigest(algorithm: algorithm, bytes: digest.finish())
+                let key = WarcDigest(algorithm: algorithm, bytes: digest.finish())
                 let found = replayer.index.recordings(ofRequest: key)
                 // Only this URL's: the same request line is sent to many hosts.
                 let mine = found.filter(own.contains)
@@ -231,10 +231,10 @@ final class ReplayStream: Carrier {
         let recording = replayer.index.recordings[number]
         let request = try replayer.block(recording.request, upTo: Self.requestBytesMax)
         let turns = try Turns(recording, replayer)
-        let facts = number == met.number ? met.facts : try RecordedFacts(number, replayer)
+        let facts = number == met.number ? met.facts : try CaptureFacts(number, replayer)
         let source = try replayer.index.source(of: recording)
-        var reply: OpenRecord?
-        if let place = source.response { reply = try OpenRecord(place, replayer) }
+        var reply: WarcRecord?
+        if let place = source.response { reply = try WarcRecord(place, replayer) }
         return Match(
             number: number, request: request ?? [], turns: turns, facts: facts,
             truncated: recording.truncated ?? source.truncated, reply: reply)

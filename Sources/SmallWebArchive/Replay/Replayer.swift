@@ -30,8 +30,8 @@ final class Replayer: Sendable {
     private struct State {
         var isPlayed: [Bool]
         /// Idle readers, by file.
-        var readers: [[ArchiveReader]]
-        var chains: [RecordPlace: [[UInt8]]] = [:]
+        var readers: [[WarcReader]]
+        var chains: [WarcPlace: [[UInt8]]] = [:]
         /// Keys that a live run would have pinned by now, with the time.
         var pins: [String: (key: [UInt8], since: Int)] = [:]
     }
@@ -41,35 +41,35 @@ final class Replayer: Sendable {
         state = Locked(
             State(
                 isPlayed: [Bool](repeating: false, count: index.recordings.count),
-                readers: [[ArchiveReader]](repeating: [], count: index.paths.count)))
+                readers: [[WarcReader]](repeating: [], count: index.paths.count)))
     }
 
     // MARK: Reading
 
     /// Takes a reader of a file, to be returned with ``giveBack(_:of:)``.
-    fileprivate func reader(of file: Int) throws(FetchError) -> ArchiveReader {
+    fileprivate func reader(of file: Int) throws(FetchError) -> WarcReader {
         if let reader = state.withLock({ $0.readers[file].popLast() }) { return reader }
-        return try ArchiveReader(index.paths[file])
+        return try WarcReader(index.paths[file])
     }
 
-    fileprivate func giveBack(_ reader: ArchiveReader, of file: Int) {
+    fileprivate func giveBack(_ reader: WarcReader, of file: Int) {
         state.withLock { $0.readers[file].append(reader) }
     }
 
     /// The blocks of records in the order of `places`; `nil` for blocks longer than `limit`.
     func blocks(
-        _ places: [RecordPlace?], notOver limit: Int
+        _ places: [WarcPlace?], notOver limit: Int
     ) throws(FetchError) -> [[UInt8]?] {
         try blocks(places) { header in header.blockBytes <= limit ? limit : nil }
     }
 
     /// The beginning of a record's block; `nil` if `place` is `nil`.
-    func block(_ place: RecordPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
+    func block(_ place: WarcPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
         try blocks([place]) { _ in limit }[0]
     }
 
     private func blocks(
-        _ places: [RecordPlace?], limit: (RecordHeader) -> Int?
+        _ places: [WarcPlace?], limit: (WarcHeader) -> Int?
     ) throws(FetchError) -> [[UInt8]?] {
         guard let file = places.lazy.compactMap({ $0?.file }).first else {
             return places.map { _ in nil }
@@ -83,7 +83,7 @@ final class Replayer: Sendable {
         }.sorted { $0.1.offset < $1.1.offset }
         for (position, place) in wanted where place.file == file {
             // Adjacent records are read without seeking.
-            var header: RecordHeader?
+            var header: WarcHeader?
             if !isFirst { header = try? reader.next() }
             if header == nil || reader.offset != place.offset {
                 reader.seek(to: place.offset)
@@ -98,7 +98,7 @@ final class Replayer: Sendable {
 
     func target(of recording: Recording) throws(FetchError) -> String {
         guard let place = recording.anyPlace else { return "" }
-        return try OpenRecord(place, self).header?.target ?? ""
+        return try WarcRecord(place, self).header?.target ?? ""
     }
 
     /// The certificate chain that was recorded for a server, leaf first.
@@ -124,7 +124,7 @@ final class Replayer: Sendable {
     /// Limit of the chains searched for a server, and of those cached.
     private static let chainsMax = 256
 
-    private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
+    private func chain(at place: WarcPlace) throws(FetchError) -> [[UInt8]] {
         if let chain = state.withLock({ $0.chains[place] }) { return chain }
         let pem = try blocks([place], notOver: 256 << 10)[0] ?? []
         let chain = Certificates.decode(pem)
@@ -168,13 +168,13 @@ final class Replayer: Sendable {
 }
 
 /// A record that is being read, by a reader of its own.
-final class OpenRecord {
-    let header: RecordHeader?
-    let reader: ArchiveReader
+final class WarcRecord {
+    let header: WarcHeader?
+    let reader: WarcReader
     private let file: Int
     private let replayer: Replayer
 
-    init(_ place: RecordPlace, _ replayer: Replayer) throws(FetchError) {
+    init(_ place: WarcPlace, _ replayer: Replayer) throws(FetchError) {
         (file, self.replayer) = (place.file, replayer)
         reader = try replayer.reader(of: file)
         reader.seek(to: place.offset)

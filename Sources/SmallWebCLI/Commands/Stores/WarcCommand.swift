@@ -74,12 +74,12 @@ private struct WarcCommand: Sendable {
 
     private struct Line {
         let offset: Int
-        let header: RecordHeader
+        let header: WarcHeader
         let head: Head?
     }
 
     func list(_ name: String) async throws(FetchError) {
-        let reader = try ArchiveReader(name)
+        let reader = try WarcReader(name)
         while let header = try reader.next() {
             var head: Head?
             if header.type == "response" {

@@ -2,7 +2,7 @@
 internal import SmallWebCore
 
 /// Record identifier: a random UUID (RFC 9562, section 5.4), written `<urn:uuid:…>`.
-struct RecordID: Sendable, Hashable {
+struct WarcID: Sendable, Hashable {
     let high, low: UInt64
 
     /// Makes the next one. Identifiers are not secrets, and the system's generator would cost two

@@ -6,7 +6,7 @@ package import SmallWebCore
 /// than a piece of a block in memory.
 //
 // @unchecked: used by one owner at a time.
-package final class ArchiveReader: @unchecked Sendable {
+package final class WarcReader: @unchecked Sendable {
     package let path: String
     package let isCompressed: Bool
     /// Offset in the file of the current record, and the end of the file after the last one.
@@ -18,7 +18,7 @@ package final class ArchiveReader: @unchecked Sendable {
     private var hasWhole = false
 
     private let file: Descriptor
-    private var decoder = RecordDecoder()
+    private var decoder = WarcDecoder()
     /// `nil` for an archive that is not compressed.
     private let members: Inflater?
     /// Bytes read from the file and not used yet: a suffix of `piece`.
@@ -87,7 +87,7 @@ package final class ArchiveReader: @unchecked Sendable {
             (position, input) = (offset, [])
         }
         (self.offset, inflated) = (offset, [])
-        (decoder, isInRecord, fault) = (RecordDecoder(), false, nil)
+        (decoder, isInRecord, fault) = (WarcDecoder(), false, nil)
         members?.reset()
     }
 
@@ -95,7 +95,7 @@ package final class ArchiveReader: @unchecked Sendable {
     ///
     /// - Throws: `protocol-error` for a file that is not a WARC, with the offset; `read`;
     ///   `interrupted` and `timeout`, since an archive may have millions of records.
-    package func next() throws(FetchError) -> RecordHeader? {
+    package func next() throws(FetchError) -> WarcHeader? {
         try LongWork.check()
         if isInRecord { try skip() }
         // The last member had more data than its record.
@@ -117,7 +117,7 @@ package final class ArchiveReader: @unchecked Sendable {
     /// truncated by the end of the file is the last one.
     ///
     /// - Throws: ``damage`` if no record is whole; `read`.
-    package func nextWhole() throws(FetchError) -> RecordHeader? {
+    package func nextWhole() throws(FetchError) -> WarcHeader? {
         while true {
             if fault != nil, try !recover() { break }
             do throws(FetchError) {
@@ -144,7 +144,7 @@ package final class ArchiveReader: @unchecked Sendable {
     /// truncated by the end of the file: its body may be an archive itself.
     private func recover() throws(FetchError) -> Bool {
         guard let fault, !fault.isTorn || !hasBegunRecord else { return false }
-        let mark = members == nil ? RecordHeader.magic : Self.memberMagic
+        let mark = members == nil ? WarcHeader.magic : Self.memberMagic
         // Inflating a truncated member consumes the beginning of the next one, too.
         let back = members == nil ? 0 : 1024
         var place = offset + max(1, fault.headerBytes)
@@ -210,7 +210,7 @@ package final class ArchiveReader: @unchecked Sendable {
     }
 
     /// - Returns: `nil` at the end of the record.
-    private func element() throws(FetchError) -> RecordDecoder.Element? {
+    private func element() throws(FetchError) -> WarcDecoder.Element? {
         while true {
             do throws(Malformed) {
                 let element =
@@ -262,7 +262,7 @@ package final class ArchiveReader: @unchecked Sendable {
             fault = Malformed(
                 why: "the gzip member has more in it than a record: "
                     + "such a file must be compressed again, record by record",
-                isBehindRecord: inflated.first != RecordHeader.magic.first)
+                isBehindRecord: inflated.first != WarcHeader.magic.first)
         }
     }
 

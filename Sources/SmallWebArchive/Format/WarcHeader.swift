@@ -13,14 +13,14 @@ package struct Malformed: Error, Sendable, Hashable {
 }
 
 /// The header of a WARC record (WARC 1.1, section 4): a version and named fields.
-package struct RecordHeader: Sendable, Equatable {
+package struct WarcHeader: Sendable, Equatable {
     /// `1.0` or `1.1`.
     package let version: String
     /// All fields in order, unchanged; repeated ones repeated.
     package private(set) var fields: [(name: String, value: String)]
     package let blockBytes: Int
 
-    package static func == (left: RecordHeader, right: RecordHeader) -> Bool {
+    package static func == (left: WarcHeader, right: WarcHeader) -> Bool {
         left.version == right.version && left.blockBytes == right.blockBytes
             && left.fields.elementsEqual(right.fields) { $0 == $1 }
     }
@@ -34,7 +34,7 @@ package struct RecordHeader: Sendable, Equatable {
     /// - Returns: The header and its length; `nil` while its end has not arrived.
     package static func parse(
         _ bytes: ArraySlice<UInt8>
-    ) throws(Malformed) -> (header: RecordHeader, bytes: Int)? {
+    ) throws(Malformed) -> (header: WarcHeader, bytes: Int)? {
         let version = try checkVersion(bytes)
         guard let version, let end = try end(of: bytes) else {
             guard bytes.count < bytesMax else {
@@ -47,7 +47,7 @@ package struct RecordHeader: Sendable, Equatable {
         }
         let count = end - bytes.startIndex
         do throws(Malformed) {
-            return (try RecordHeader(version: version, parsing: bytes[..<end]), count)
+            return (try WarcHeader(version: version, parsing: bytes[..<end]), count)
         } catch {
             throw Malformed(why: error.why, headerBytes: count)
         }
@@ -169,7 +169,7 @@ package struct RecordHeader: Sendable, Equatable {
     }
 
     /// The digest in a field, by the field's name in lower case; `nil` for one that proves nothing.
-    func digest(_ name: String) -> BlockDigest? { self[name].flatMap(BlockDigest.init) }
+    func digest(_ name: String) -> WarcDigest? { self[name].flatMap(WarcDigest.init) }
 
     /// `<urn:uuid:…>`, unchanged.
     package var id: String? { self["warc-record-id"] }
@@ -181,7 +181,7 @@ package struct RecordHeader: Sendable, Equatable {
 }
 
 /// A digest as archives write it: `ALGORITHM:TEXT`, hexadecimal or Base32 (RFC 4648, section 6).
-package struct BlockDigest: Sendable, Hashable {
+package struct WarcDigest: Sendable, Hashable {
     package let algorithm: Digest.Algorithm
     package let bytes: [UInt8]
 

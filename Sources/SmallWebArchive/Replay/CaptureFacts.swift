@@ -3,7 +3,7 @@ internal import SmallWebCore
 internal import SmallWebTransport
 
 /// Recorded metadata of a connection and of how it ended.
-struct RecordedFacts {
+struct CaptureFacts {
     private(set) var port: UInt16?
     private(set) var ending: ByteStream.Ending?
     private(set) var traffic = Ending.Traffic()
