@@ -101,8 +101,7 @@ struct ArchiveIndex: Sendable {
             let index = slot(target, related) { $0.request == nil && $0.response != nil }
             recordings[index].request = place
             recordings[index].requestDigest = header.digest("warc-block-digest")
-            noteConnection(header, index)
-            remember(header, index)
+            noteMessage(header, index)
         case "response", "revisit":
             // A repeated reply refers to an earlier one, too.
             let index = slot(target, partner) { $0.response == nil && $0.request != nil }
@@ -119,8 +118,7 @@ struct ArchiveIndex: Sendable {
                 if header.blockBytes == 0 { recordings[index].hasHeads = false }
                 references.append((index, Self.references(header)))
             }
-            noteConnection(header, index)
-            remember(header, index)
+            noteMessage(header, index)
         case "metadata": noteMetadata(header, target, related, place)
         default: return
         }
@@ -163,14 +161,12 @@ struct ArchiveIndex: Sendable {
         return index
     }
 
-    private mutating func noteConnection(_ header: WarcHeader, _ index: Int) {
+    /// Keeps the identifier of a message, and facts of its connection.
+    private mutating func noteMessage(_ header: WarcHeader, _ index: Int) {
         if let address = header["warc-ip-address"], address.utf8.count <= Self.addressBytesMax {
             recordings[index].address = address
         }
         if header.all("warc-protocol").contains("h2") { recordings[index].isHTTP2 = true }
-    }
-
-    private mutating func remember(_ header: WarcHeader, _ index: Int) {
         if let id = header.id { byID[TwoHashKey(id)] = index }
     }
 
@@ -286,35 +282,32 @@ struct ArchiveIndex: Sendable {
     ///
     /// - Parameter defaultPort: The port of URLs without one.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.texts(uri, defaultPort).flatMap { byURL[TwoHashKey($0)] ?? [] }
+        Self.find(uri, defaultPort, in: byURL, by: Self.text)
             .filter { recordings[$0].isAnswered }.sorted()
     }
 
     func place(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.places(of: uri, defaultPort).flatMap { byPlace[TwoHashKey($0)] ?? [] }
+        Self.find(uri, defaultPort, in: byPlace, by: Certificates.place)
     }
 
     func recordings(ofRequest digest: WarcDigest) -> [Int] { byRequest[digest] ?? [] }
 
     /// The certificate records of a server, in the archives' order.
     func certificates(of uri: URI, defaultPort: UInt16) -> [WarcPlace] {
-        Self.places(of: uri, defaultPort).flatMap { certificates[TwoHashKey($0)] ?? [] }
+        Self.find(uri, defaultPort, in: certificates, by: Certificates.place)
     }
 
-    private static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {
-        forms(uri, defaultPort).compactMap(Certificates.place)
-    }
-
-    private static func texts(_ uri: URI, _ defaultPort: UInt16) -> [String] {
-        forms(uri, defaultPort).map(text)
-    }
-
-    /// The URL with and without its default port; other ports are left as they are.
-    private static func forms(_ uri: URI, _ defaultPort: UInt16) -> [URI] {
-        guard uri.port == nil || uri.port == defaultPort else { return [uri] }
-        var (with, without) = (uri, uri)
-        (with.port, without.port) = (defaultPort, nil)
-        return [with, without]
+    /// Looks up a URL with and without its default port; other ports are left as they are.
+    private static func find<Value>(
+        _ uri: URI, _ defaultPort: UInt16, in table: [TwoHashKey: [Value]],
+        by key: (URI) -> String?
+    ) -> [Value] {
+        var forms = [uri]
+        if uri.port == nil || uri.port == defaultPort {
+            forms = [uri, uri]
+            (forms[0].port, forms[1].port) = (defaultPort, nil)
+        }
+        return forms.compactMap(key).flatMap { table[TwoHashKey($0)] ?? [] }
     }
 
     private static func text(_ uri: URI) -> String {
