@@ -202,8 +202,12 @@ struct ManifestReader {
 
     mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
 
-    private func mismatch(_ name: String, _ kind: String) -> FetchError {
-        Self.problem("has a \"\(path(name))\" that is not \(kind)")
+    private func mistake(in name: String, _ what: String) -> FetchError {
+        Self.problem("has a \"\(path(name))\" \(what)")
+    }
+
+    private func missing(_ name: String) -> FetchError {
+        Self.problem("has no \"\(path(name))\"")
     }
 
     /// Version of the manifest's format.
@@ -217,10 +221,9 @@ struct ManifestReader {
     /// Text without control characters, for help, lists and the manual; `nil` without the member.
     mutating func text(_ name: String) throws(FetchError) -> String? {
         guard let value = take(name) else { return nil }
-        guard let text = value.string else { throw mismatch(name, "a string") }
+        guard let text = value.string else { throw mistake(in: name, "that is not a string") }
         guard !text.unicodeScalars.contains(where: TerminalText.isDangerous) else {
-            throw Self.problem(
-                "has a \"\(path(name))\" with a control character or a bidirectional mark")
+            throw mistake(in: name, "with a control character or a bidirectional mark")
         }
         return text
     }
@@ -228,22 +231,21 @@ struct ManifestReader {
     /// Lower-case letters, digits and `-`, beginning with a letter, as in a scheme. At most 63
     /// bytes.
     mutating func name(_ name: String) throws(FetchError) -> String {
-        guard let text = try text(name) else { throw Self.problem("has no \"\(path(name))\"") }
+        guard let text = try text(name) else { throw missing(name) }
         let isName =
             text.utf8.first.map { 97...122 ~= $0 } ?? false
             && text.utf8.allSatisfy {
                 97...122 ~= $0 || ASCII.isDigit($0) || $0 == UInt8(ascii: "-")
             } && text.utf8.count <= 63
         guard isName else {
-            throw Self.problem(
-                "has a \"\(path(name))\" that is not lower-case letters, digits and -")
+            throw mistake(in: name, "that is not lower-case letters, digits and -")
         }
         return text
     }
 
     mutating func flag(_ name: String) throws(FetchError) -> Bool {
         guard let value = take(name) else { return false }
-        guard let flag = value.bool else { throw mismatch(name, "true or false") }
+        guard let flag = value.bool else { throw mistake(in: name, "that is not true or false") }
         return flag
     }
 
@@ -252,30 +254,27 @@ struct ManifestReader {
     ) throws(FetchError) -> Int? {
         guard let value = take(name) else { return nil }
         guard case .number(let text) = value, let number = Int(text), range.contains(number) else {
-            throw mismatch(name, "a number from \(range.lowerBound) to \(range.upperBound)")
+            throw mistake(
+                in: name, "that is not a number from \(range.lowerBound) to \(range.upperBound)")
         }
         return number
     }
 
-    mutating func word<Word: RawRepresentable & CaseIterable>(
-        _ name: String, _ kind: Word.Type
-    ) throws(FetchError) -> Word? where Word.RawValue == String {
+    mutating func word(_ name: String, of words: String...) throws(FetchError) -> String? {
         guard let text = try text(name) else { return nil }
-        guard let word = Word(rawValue: text) else {
-            throw Self.problem(
-                "has a \"\(path(name))\" that is not one of "
-                    + Word.allCases.map(\.rawValue).joined(separator: ", "))
+        guard words.contains(text) else {
+            throw mistake(in: name, "that is not one of " + words.joined(separator: ", "))
         }
-        return word
+        return text
     }
 
     mutating func texts(_ name: String) throws(FetchError) -> [String] {
         guard let value = take(name) else { return [] }
-        guard case .array(let values) = value else { throw mismatch(name, "a list of strings") }
-        let texts = values.compactMap(\.string)
-        guard texts.count == values.count else { throw mismatch(name, "a list of strings") }
+        guard case .array(let values) = value, case let texts = values.compactMap(\.string),
+            texts.count == values.count
+        else { throw mistake(in: name, "that is not a list of strings") }
         guard !texts.contains(where: { $0.utf8.contains(0) }) else {
-            throw Self.problem("has a \"\(path(name))\" with a NUL")
+            throw mistake(in: name, "with a NUL")
         }
         return texts
     }
@@ -287,7 +286,9 @@ struct ManifestReader {
 
     mutating func objects(_ name: String) throws(FetchError) -> [ManifestReader] {
         guard let value = take(name) else { return [] }
-        guard case .array(let values) = value else { throw mismatch(name, "a list of objects") }
+        guard case .array(let values) = value else {
+            throw mistake(in: name, "that is not a list of objects")
+        }
         var readers: [ManifestReader] = []
         for value in values { readers.append(try ManifestReader(value, in: path(name))) }
         return readers
@@ -343,13 +344,6 @@ struct ManifestReader {
         return limits
     }
 
-    private enum Transport: String, CaseIterable { case tcp, tls, udp, none }
-    private enum Trust: String, CaseIterable { case tofu, ca }
-    private enum PathForm: String, CaseIterable { case hierarchical, opaque }
-    private enum Host: String, CaseIterable { case required, optional, verbatim }
-    private enum Peer: String, CaseIterable { case port, host }
-    private enum Query: String, CaseIterable { case refused, encoded }
-
     static func scheme(
         _ reader: ManifestReader, plugin: String, _ summary: String
     ) throws(FetchError) -> (Scheme, Manifest.SchemeFacts) {
@@ -359,26 +353,27 @@ struct ManifestReader {
             "secure_form", "identities", "server_first", "query", "summary", "host", "udp_peer",
         ])
         let name = try reader.name("name")
-        guard let transport = try reader.word("transport", Transport.self) else {
-            throw problem("has no \"\(reader.path("transport"))\"")
+        let word = try reader.word("transport", of: "tcp", "tls", "udp", "none")
+        guard let transport = word.flatMap(Scheme.Transport.init) else {
+            throw reader.missing("transport")
         }
         let ports = transport == .none ? 0...65_535 : 1...65_535
         guard let port = try reader.number("port", in: ports) else {
-            throw problem("has no \"\(reader.path("port"))\"")
+            throw reader.missing("port")
         }
-        let host = try reader.word("host", Host.self)
-        guard host == nil || host == .required || transport == .none else {
-            throw problem("has a \"\(reader.path("host"))\" that is not required, but a transport")
+        let host = try reader.word("host", of: "required", "optional", "verbatim")
+        guard host == nil || host == "required" || transport == .none else {
+            throw reader.mistake(in: "host", "that is not required, but a transport")
         }
-        let trust = try reader.word("trust", Trust.self)
+        let trust = try reader.word("trust", of: "tofu", "ca")
         guard trust == nil || transport == .tls || transport == .tcp else {
             throw problem("has a \"\(reader.path("trust"))\", but no TLS")
         }
-        let peer = try reader.word("udp_peer", Peer.self)
+        let peer = try reader.word("udp_peer", of: "port", "host")
         guard peer == nil || transport == .udp else {
             throw problem("has a \"\(reader.path("udp_peer"))\", but no datagrams")
         }
-        let isOpaque = try reader.word("path", PathForm.self) == .opaque
+        let pathForm = try reader.word("path", of: "hierarchical", "opaque")
         let takesInput = try reader.flag("input")
         let uploads = try reader.flag("upload")
         let canResume = try reader.flag("resume")
@@ -387,22 +382,21 @@ struct ManifestReader {
         let facts = Manifest.SchemeFacts(
             mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
-            keepsQueryEncoded: try reader.word("query", Query.self) == .encoded,
-            acceptsAnyPort: peer == .host, asksAuthorities: trust == .ca)
+            keepsQueryEncoded: try reader.word("query", of: "refused", "encoded") == "encoded",
+            acceptsAnyPort: peer == "host", asksAuthorities: trust == "ca")
         if let mime = facts.mediaType, MediaType(parsing: mime) == nil {
-            throw problem("has a \"\(reader.path("mime"))\" that is not a media type")
+            throw reader.mistake(in: "mime", "that is not a media type")
         }
         let scheme = Scheme(
-            name, plugin: plugin, port: UInt16(port),
-            transport: Scheme.Transport(rawValue: transport.rawValue) ?? .none,
+            name, plugin: plugin, port: UInt16(port), transport: transport,
             summary: try reader.text("summary") ?? summary
         ) {
-            $0.trust = transport == .tls ? (trust == .ca ? .ca : .tofu) : .none
-            $0.pathForm = isOpaque ? .opaque : .hierarchical
+            $0.trust = transport == .tls ? trust.flatMap(Scheme.Trust.init) ?? .tofu : .none
+            $0.pathForm = pathForm.flatMap(Scheme.PathForm.init) ?? .hierarchical
             $0.input = takesInput ? .body : nil
             $0.canResume = canResume
             $0.hostForm =
-                (host?.rawValue).flatMap(Scheme.HostForm.init)
+                host.flatMap(Scheme.HostForm.init)
                 ?? (transport == .none ? .optional : .required)
             if uploads {
                 $0.uploads = .init(

@@ -12,11 +12,11 @@ internal import SmallWebCore
         check(record.header.version.hasPrefix("1."), "another version")
         _ = (record.header.target, record.header.contentType)
         _ = ["warc-block-digest", "warc-payload-digest"].map {
-            record.header[$0].flatMap(BlockDigest.init)
+            record.header.digest($0)
         }
         // Our own extensions that a record may hold.
-        _ = RecordedTurns(record.block).available(afterSending: 3, of: record.block.count)
-        _ = RecordedFacts(record.block).handshake([])
+        _ = Turns(record.block).available(afterSending: 3, of: record.block.count)
+        _ = CaptureFacts(record.block).handshake([])
         _ = FetchError(warcFields: record.block)
         _ = Certificates.decode(record.block)
     }
@@ -24,7 +24,7 @@ internal import SmallWebCore
 
 private struct Found: Equatable {
     struct Record: Equatable {
-        let header: RecordHeader
+        let header: WarcHeader
         var block: [UInt8]
     }
     var records: [Record] = []
@@ -32,7 +32,7 @@ private struct Found: Equatable {
 }
 
 private func records(_ pieces: [ArraySlice<UInt8>]) -> Found {
-    var (decoder, found) = (RecordDecoder(), Found())
+    var (decoder, found) = (WarcDecoder(), Found())
     do throws(Malformed) {
         for piece in pieces {
             var rest = piece
@@ -57,19 +57,19 @@ private func records(_ pieces: [ArraySlice<UInt8>]) -> Found {
 }
 
 private func members(_ pieces: [ArraySlice<UInt8>]) -> [[UInt8]] {
-    guard let members = try? GzipMembers() else { return [] }
+    guard let members = try? Inflater(.gzip) else { return [] }
     var found: [[UInt8]] = []
-    do throws(Malformed) {
+    do throws(FetchError) {
         for piece in pieces where !piece.isEmpty {
             var (rest, bytes) = (piece, ArraySlice<UInt8>())
             repeat {
-                if members.isBetweenMembers {
+                if members.isBetweenStreams {
                     members.reset()
                     found.append([])
                 }
                 bytes = try members.inflate(&rest)
                 found[found.count - 1] += bytes.prefix(1 << 20)
-            } while !rest.isEmpty || !bytes.isEmpty && !members.isBetweenMembers
+            } while !rest.isEmpty || !bytes.isEmpty && !members.isBetweenStreams
         }
     } catch {
         // The output before the fault depends on the size of the pieces.

@@ -33,9 +33,9 @@ Sources/SmallWeb/Pages/CharsetConverter.swift Sources/SmallWeb/Pages/Link.swift
 Sources/SmallWeb/Pages/PageReader.swift
 Sources/SmallWeb/Run/Shard.swift Sources/SmallWeb/Trust/KnownHosts.swift
 Sources/SmallWeb/Trust/TrustFormat.swift
-Sources/SmallWebArchive/Format/BlockDigest.swift Sources/SmallWebArchive/Format/GzipMembers.swift
-Sources/SmallWebArchive/Format/RecordDecoder.swift Sources/SmallWebArchive/Format/RecordHeader.swift
-Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/RecordedFacts.swift
+Sources/SmallWebArchive/Format/WarcDecoder.swift Sources/SmallWebArchive/Format/WarcHeader.swift
+Sources/SmallWebArchive/Format/Turns.swift
+Sources/SmallWebArchive/Replay/ChunkedBody.swift Sources/SmallWebArchive/Replay/CaptureFacts.swift
 Sources/SmallWebCLI/Options/ArgumentParser.swift Sources/SmallWebCLI/Settings/Configuration.swift
 Sources/SmallWebCLI/Options/OptionValue.swift Sources/SmallWebRecords/WriteOut.swift
 Sources/SmallWebCLI/Reader/HandOver.swift Sources/SmallWebCLI/Reader/ReaderCommand.swift

@@ -37,7 +37,7 @@ import Testing
     }
 
     private func types(_ name: String) throws -> [String] {
-        let reader = try ArchiveReader(path(name))
+        let reader = try WarcReader(path(name))
         var types: [String] = []
         while let header = try reader.next() { types.append(header.type) }
         return types
@@ -54,7 +54,7 @@ import Testing
         #expect(try ArchiveCheck(path(name)).digests == 11)
         #expect(try bytes(name).starts(with: [0x1F, 0x8B]) == name.hasSuffix(".gz"))
         // Each record is found by its offset.
-        let reader = try ArchiveReader(path(name))
+        let reader = try WarcReader(path(name))
         var offsets: [Int] = []
         while try reader.next() != nil { offsets.append(reader.offset) }
         for (offset, type) in zip(offsets, Self.expected).reversed() {
@@ -69,7 +69,7 @@ import Testing
     func aCutAtEveryByteIsFound(_ name: String) throws {
         try make(name)
         let whole = try bytes(name)
-        let reader = try ArchiveReader(path(name))
+        let reader = try WarcReader(path(name))
         var ends: [Int] = []
         while try reader.next() != nil { ends.append(reader.offset) }
         let stride = name.hasSuffix(".gz") ? 1 : 7
@@ -172,7 +172,7 @@ import Testing
         }
         #expect(error.outcome == .protocolError && error.message.contains("digest"))
         // The reply of the first pair twice.
-        let reader = try ArchiveReader(path("x.warc"))
+        let reader = try WarcReader(path("x.warc"))
         var offsets: [Int] = []
         while try reader.next() != nil { offsets.append(reader.offset) }
         let reply = String(decoding: whole[offsets[2]..<offsets[3]], as: UTF8.self)

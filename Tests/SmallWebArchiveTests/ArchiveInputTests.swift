@@ -170,16 +170,16 @@ import Testing
             TestArchive.record(
                 "metadata", Self.url, text, id, mediaType: "application/x-smallweb-\(kind)")
         }
-        for (padding, isKnown) in [(0, true), (RecordedTurns.bytesMax, false)] {
+        for (padding, isKnown) in [(0, true), (Turns.bytesMax, false)] {
             let blanks = String(repeating: " ", count: padding)
             let archive = try TestArchive(
                 TestArchive.record("response", Self.url, "hello", id: "1")
                     + metadata("turns", #"{"turns":[["received",5,1]]}"# + blanks)
                     + metadata("exchange", #"{"ending":"reset"}"# + blanks))
             let replayer = Replayer(try ArchiveIndex([archive.path]))
-            let turns = try RecordedTurns(replayer.index.recordings[0], replayer)
+            let turns = try Turns(replayer.index.recordings[0], replayer)
             #expect(turns.turns.isEmpty != isKnown)
-            #expect((try RecordedEnd(0, replayer).facts.ending == .reset) == isKnown)
+            #expect((try CaptureFacts(0, replayer).ending == .reset) == isKnown)
         }
     }
 

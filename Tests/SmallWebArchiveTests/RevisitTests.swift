@@ -24,19 +24,19 @@ import Testing
         to archive: ArchiveWriter
     ) throws {
         let head = "HTTP/1.1 \(status) X\r\n\r\n"
-        var exchange = FinishedExchange(target: target, date: .now)
-        exchange.request = .bytes(Array("GET / HTTP/1.1\r\n\r\n".utf8))
+        var exchange = Capture(target: target)
+        exchange.request = Block(Array("GET / HTTP/1.1\r\n\r\n".utf8))
         exchange.requestHeadBytes = 18
-        exchange.response = .bytes(Array((head + body).utf8))
+        exchange.response = Block(Array((head + body).utf8))
         exchange.responseHeadBytes = head.utf8.count
         (exchange.status, exchange.truncated) = (status, truncated)
         exchange.turns = Array("{}".utf8)
         try archive.write(exchange)
     }
 
-    private func replies() throws -> [RecordHeader] {
-        let reader = try ArchiveReader(path)
-        var replies: [RecordHeader] = []
+    private func replies() throws -> [WarcHeader] {
+        let reader = try WarcReader(path)
+        var replies: [WarcHeader] = []
         while let header = try reader.next() {
             if ["response", "revisit"].contains(header.type) { replies.append(header) }
         }
@@ -75,8 +75,8 @@ import Testing
     }
 
     @Test func aFullListStillKnowsTheLastPage() {
-        var (known, generator) = (KnownRecords(), FastGenerator())
-        let (first, last) = (RecordID(using: &generator), RecordID(using: &generator))
+        var (known, seed) = (KnownRecords(), UInt64(1))
+        let (first, last) = (WarcID(after: &seed), WarcID(after: &seed))
         known.add("u", [], first, "")
         for number in 1..<KnownRecords.repliesMax { known.add("\(number)", [], first, "") }
         known.add("u", [], last, "")

@@ -47,6 +47,25 @@ internal import Testing
         #expect(pieces.count > 1)
     }
 
+    /// In the file, in memory, and in both.
+    @Test func readsAndCopiesFromAnOffset() throws {
+        let spool = Spool(memoryMax: 10, in: NSTemporaryDirectory(), complaint: "no room")
+        let all = (0..<18).map { UInt8($0) }
+        try spool.append(all[..<8])
+        #expect(spool.whole == Array(all[..<8]))
+        try all[8..<12].withUnsafeBytes { try spool.append($0) }
+        try spool.append(all[12...])
+        #expect(spool.whole == nil)
+        for start in 0...all.count {
+            var lent: [UInt8] = []
+            try spool.read(from: start) { lent += $0 }
+            #expect(lent == Array(all[start...]))
+            let target = Descriptor(owning: try TemporaryFile.open())
+            try spool.copy(from: start, to: target.borrowed)
+            #expect(try FileBytes.read(target.borrowed, at: 0, count: 100) == lent)
+        }
+    }
+
     @Test func canBeUsedAgain() async throws {
         let spool = Spool(memoryMax: 2)
         for round: UInt8 in 0..<3 {

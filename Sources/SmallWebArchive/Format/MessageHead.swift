@@ -55,15 +55,3 @@ enum MessageHead {
         return Array(lines.joined()) + ASCII.crlf
     }
 }
-
-extension Exchange {
-    func begin(_ reply: HTTPReply) {
-        var parts = engine ?? EngineParts()
-        parts.reply = reply
-        if MessageHead.isFinal(reply) {
-            parts.head = MessageHead.ofReply(reply, bodyBytes: nil)
-        }
-        engine = parts
-        received = received.empty(head: parts.head)
-    }
-}

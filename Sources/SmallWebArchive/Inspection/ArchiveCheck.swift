@@ -20,7 +20,7 @@ package struct ArchiveCheck {
 
     /// - Throws: `protocol-error` for the first fault, with its offset; `read`.
     package init(_ path: String) throws(FetchError) {
-        let reader = try ArchiveReader(path)
+        let reader = try WarcReader(path)
         while let header = try reader.next() {
             records += 1
             func fault(_ why: String) -> FetchError {
@@ -43,7 +43,7 @@ package struct ArchiveCheck {
     }
 
     private mutating func note(
-        _ header: RecordHeader, _ offset: Int, _ fault: (String) -> FetchError
+        _ header: WarcHeader, _ offset: Int, _ fault: (String) -> FetchError
     ) throws(FetchError) {
         let partners = header.all("warc-concurrent-to").prefix(Self.partnersMax)
             .map { TwoHashKey($0) }
@@ -71,14 +71,14 @@ package struct ArchiveCheck {
 
     /// - Returns: A description of the wrong digest; `nil` if all are right.
     private mutating func badDigest(
-        _ header: RecordHeader, _ reader: ArchiveReader
+        _ header: WarcHeader, _ reader: WarcReader
     ) throws(FetchError) -> String? {
-        let whole = header["warc-block-digest"].flatMap(BlockDigest.init)
+        let whole = header.digest("warc-block-digest")
         let isMessage = header.contentType == MessageHead.mediaType
         // The payload digest of a revisit is that of another record's body.
         let payload =
             isMessage && header.type != "revisit"
-            ? header["warc-payload-digest"].flatMap(BlockDigest.init) : nil
+            ? header.digest("warc-payload-digest") : nil
         var (wholeDigest, payloadDigest) = (Digest?.none, Digest?.none)
         var (bodyDigest, chunks) = (Digest?.none, ChunkedBody())
         if let whole { wholeDigest = try Digest(whole.algorithm) }
@@ -122,7 +122,7 @@ package struct ArchiveCheck {
     }
 }
 
-extension RecordHeader {
+extension WarcHeader {
     /// Fields that must not be repeated (WARC 1.1, section 5): all of the standard but one.
     private static let single = Set(
         """

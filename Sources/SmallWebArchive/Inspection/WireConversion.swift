@@ -31,39 +31,29 @@ package struct WireConversion {
             throw FetchError(.read, .input, error.why)
         }
         let scheme = registry[URI.scheme(of: wire.url) ?? ""]?.scheme
-        var exchange = FinishedExchange(target: RecordHeader.escaped(target: wire.url), date: .now)
-        exchange.subtype = scheme?.messageSubtype ?? URI.scheme(of: wire.url) ?? "octet-stream"
-        if !wire.request.isEmpty { exchange.request = .bytes(wire.request) }
+        var capture = Capture(target: WarcHeader.escaped(target: wire.url))
+        capture.subtype = scheme?.messageSubtype ?? URI.scheme(of: wire.url) ?? "octet-stream"
+        if !wire.request.isEmpty { capture.request = Block(wire.request) }
         let hasReply = !wire.reply.isEmpty || (!wire.request.isEmpty && wire.close != .silence)
-        if hasReply { exchange.response = .bytes(wire.reply) }
-        exchange.ending =
-            switch wire.close {
-            case .closeNotify: .closeNotify
-            case .fin: .endOfFile
-            case .reset: .reset
-            case .silence: nil
-            }
+        if hasReply { capture.response = Block(wire.reply) }
+        capture.ending = ByteStream.Ending(word: wire.close.rawValue)
         if wire.close == .silence {
-            exchange.failure = .silence(.body)
-            if hasReply { exchange.truncated = .time }
+            capture.failure = .silence(.body)
+            if hasReply { capture.truncated = .time }
         }
-        exchange.turns = Self.turns(wire.steps)
-        exchange.traffic = Ending.Traffic(sent: wire.request.count, received: wire.reply.count)
-        try archive.write(exchange)
-        _ = try archive.write(
-            type: "metadata", target: exchange.target,
-            contentType: "\(Self.mediaType); name=\"\(name.filter { $0 != "\"" })\"", text)
-    }
-
-    private static func turns(_ steps: [WireCase.Step]) -> [UInt8] {
-        var text: [String] = []
-        for step in steps {
+        var turns = Turns()
+        for step in wire.steps {
             switch step {
-            case .request(let bytes): text.append("[\"sent\",\(bytes.count),0.000000]")
-            case .reply(let bytes): text.append("[\"received\",\(bytes.count),0.000000]")
+            case .request(let bytes): turns.add(bytes.count, isSent: true)
+            case .reply(let bytes): turns.add(bytes.count, isSent: false)
             }
         }
-        return Array("{\"turns\":[\(text.joined(separator: ","))]}\n".utf8)
+        capture.turns = turns.json()
+        capture.traffic = Ending.Traffic(sent: wire.request.count, received: wire.reply.count)
+        try archive.write(capture)
+        try archive.write(
+            metadata: text, of: capture.target,
+            contentType: "\(Self.mediaType); name=\"\(name.filter { $0 != "\"" })\"")
     }
 
     // MARK: To fixtures
@@ -113,7 +103,7 @@ package struct WireConversion {
         of path: String,
         _ body: (_ name: String, _ text: [UInt8]?, _ target: String) throws(FetchError) -> Void
     ) throws(FetchError) {
-        let reader = try ArchiveReader(path)
+        let reader = try WarcReader(path)
         while let header = try reader.nextWhole() {
             guard header.type == "metadata", header.contentType == Self.mediaType else { continue }
             let type = header["content-type"].flatMap { MediaType(parsing: $0) }
@@ -155,21 +145,92 @@ package struct WireConversion {
             try replayer.blocks([place], notOver: textBytesMax)[0]
         }
         guard zip(messages, blocks).allSatisfy({ $0 == nil || $1 != nil }) else { return nil }
-        let facts = try replayer.blocks([recording.facts], notOver: RecordedEnd.bytesMax)[0]
-        let fixture = WireText(
-            target: target, request: blocks[0] ?? [], reply: blocks[1] ?? [],
-            turns: try RecordedTurns(recording, replayer), facts: facts,
-            truncated: recording.truncated ?? source.truncated)
-        let text = fixture.lines.joined()
+        let facts = CaptureFacts(
+            try replayer.blocks([recording.facts], notOver: CaptureFacts.textBytesMax)[0])
+        let head =
+            ["# Recorded: what is expected is what came of it.\n", "url    \(target)\n"]
+            + Self.options(facts.asked)
+        var conversation = Self.steps(
+            try Turns(recording, replayer), blocks[0] ?? [], blocks[1] ?? [])
+        let truncated = recording.truncated ?? source.truncated
+        let close =
+            truncated == .time || truncated == .length ? "silence" : facts.ending.map(\.word)
+        if let close { conversation.append("close  \(close)\n") }
+        let text = (head + conversation).joined()
         guard let wire = try? WireCase(name: target, parsing: text) else { return nil }
         let played = try await FixtureTest(plugin: handler).played(wire, on: loop)
-        var lines = text
-        if let place = played.dialled.first {
-            lines = text.replacing(text: WireText.dialMark, with: "dial   \(place)\n")
+        var lines = head + played.dialled.prefix(1).map { "dial   \($0)\n" } + conversation
+        for line in played.lines { lines.append("=      \(line)\n") }
+        if let error = played.error { lines.append("error  \(error.outcome.rawValue)\n") }
+        return Array(lines.joined().utf8)
+    }
+
+    /// The lines for a request's options other than the URL.
+    private static func options(_ request: JSONValue?) -> [String] {
+        guard let request else { return [] }
+        var lines: [String] = []
+        let input =
+            request["input"]?.string.map { Array($0.utf8) }
+            ?? request["input_base64"]?.string.flatMap(Base64.decode)
+        if let input { lines.append("input  \(Self.escaped(input))\n") }
+        if request["raw"]?.bool == true { lines.append("raw\n") }
+        if request["head"]?.bool == true { lines.append("head\n") }
+        if request["items"]?.bool == false { lines.append("items  no\n") }
+        guard case .object(let members)? = request["options"] else { return lines }
+        for member in members {
+            switch member.value {
+            case .bool(true): lines.append("option \(member.name)\n")
+            case .string(let text) where !text.contains("\n"):
+                lines.append("option \(member.name) \(text)\n")
+            default: continue
+            }
         }
-        lines = lines.replacing(text: WireText.dialMark, with: "")
-        for line in played.lines { lines += "=      \(line)\n" }
-        if let error = played.error { lines += "error  \(error.outcome.rawValue)\n" }
-        return Array(lines.utf8)
+        return lines
+    }
+
+    private static func steps(
+        _ turns: Turns, _ request: [UInt8], _ reply: [UInt8]
+    ) -> [String] {
+        var (lines, sent, received) = ([String](), request[...], reply[...])
+        for turn in turns.turns {
+            if turn.isSent {
+                lines += Self.lines(">", sent.prefix(turn.bytes))
+                sent = sent.dropFirst(turn.bytes)
+            } else {
+                lines += Self.lines("<", received.prefix(turn.bytes))
+                received = received.dropFirst(turn.bytes)
+            }
+        }
+        return lines + Self.lines(">", sent) + Self.lines("<", received)
+    }
+
+    private static func lines(_ mark: String, _ bytes: ArraySlice<UInt8>) -> [String] {
+        var (lines, rest) = ([String](), bytes)
+        while !rest.isEmpty {
+            let some = rest.prefix(2000)
+            let line = some.firstLineFeed.map { some[...$0] } ?? some
+            rest = rest[line.endIndex...]
+            lines.append("\(mark)      \(escaped(Array(line)))\n")
+        }
+        return lines
+    }
+
+    /// Escapes bytes as in C, without loss.
+    static func escaped(_ bytes: [UInt8]) -> String {
+        let isText = String(validating: bytes, as: UTF8.self) != nil
+        var text: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            switch byte {
+            case ASCII.carriageReturn: text.append("\\r")
+            case ASCII.lineFeed: text.append("\\n")
+            case ASCII.tab: text.append("\\t")
+            case UInt8(ascii: "\\"): text.append("\\\\")
+            case ASCII.space where index == 0: text.append("\\x20")
+            case ASCII.space...0x7E: text.append(byte)
+            case 0x80... where isText: text.append(byte)
+            default: text.append("\\x" + [byte].hex)
+            }
+        }
+        return String(decoding: text, as: UTF8.self)
     }
 }

@@ -4,20 +4,12 @@ package import SmallWebCore
 
 /// Appends exchanges to an archive atomically: the file is locked, and writes are serialized.
 package final class ArchiveWriter: Sendable {
-    package let path: String
     /// The directory of the archive, also for temporary files.
     let directory: String
     package let keepsSecrets: Bool
     /// A remark for the user about the file's earlier content.
     package let note: String?
-    private let state: Locked<State>
-
-    private struct State {
-        let sink: ArchiveSink
-        var known: KnownRecords
-        var generator = FastGenerator()
-        var failure: FetchError?
-    }
+    private let file: Locked<ArchiveFile>
 
     /// Opens an archive to append to it, or creates it.
     ///
@@ -30,19 +22,27 @@ package final class ArchiveWriter: Sendable {
     package init(
         _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false
     ) throws(FetchError) {
-        (self.path, self.keepsSecrets) = (path, keepsSecrets)
+        self.keepsSecrets = keepsSecrets
         let isCompressed = path.hasSuffix(".gz")
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let file = try Self.open(path)
-        let found = try FoundArchive(path, isCompressed: isCompressed)
-        note = found.note
-        state = Locked(
-            State(
-                sink: try ArchiveSink(path, file, end: found.end, isCompressed: isCompressed),
-                known: found.known))
-        try change { state throws(FetchError) in
-            try Self.writeInfo(&state, software, commandLine)
+        let descriptor = try Self.open(path)
+        let known = try KnownRecords(of: path, isCompressed: isCompressed)
+        note = known.note
+        file = Locked(try ArchiveFile(path, descriptor, known, isCompressed: isCompressed))
+        let line = commandLine.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
+        let text = """
+            software: \(software)\r
+            format: WARC File Format 1.1\r
+            conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/\
+            warc-1.1/\r
+            commandLine: \(String(decoding: line, as: UTF8.self))\r
+
+            """
+        try change { file throws(FetchError) in
+            file.begin("warcinfo")
+            file.add("Content-Type: ", "application/warc-fields")
+            try file.end(Array(text.utf8))
         }
     }
 
@@ -54,104 +54,82 @@ package final class ArchiveWriter: Sendable {
                 // O_NONBLOCK, or a FIFO without a reader would block here.
                 Glibc.open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o600)
             }
+            _ = try systemCall { fstat(number, &status) }
         } catch {
             throw FetchError(.write, .output, "cannot open the archive \(path)", error)
         }
         let file = Descriptor(owning: number)
-        guard fstat(number, &status) == 0 else {
-            throw FetchError(
-                .write, .output, "cannot open the archive \(path)", SystemError(number: errno))
-        }
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw FetchError(.write, .output, "cannot write the archive \(path): it is not a file")
         }
-        guard flock(file.borrowed, LOCK_EX | LOCK_NB) == 0 else {
+        guard (try? file.lock()) ?? false else {
             throw FetchError(
                 .write, .output,
-                "the archive \(path) is in use: \(LockHolder.words(status)) has it")
+                "the archive \(path) is in use: \(lockHolder(of: status.st_ino)) has it")
         }
         return file
     }
 
+    /// The process that holds a file's lock, as far as the system tells: `process 1234 (smallweb)`,
+    /// or `another process`.
+    private static func lockHolder(of file: ino_t) -> String {
+        func text(_ path: String) -> String? {
+            (try? FileBytes.read(path, limit: 16 << 20)).map { String(decoding: $0, as: UTF8.self) }
+        }
+        for line in text("/proc/locks")?.split(separator: "\n") ?? [] {
+            // 1: FLOCK ADVISORY WRITE 1234 fd:01:5678 0 EOF
+            let words = line.split(separator: " ")
+            guard words.count >= 6, words[1] == "FLOCK",
+                words[5].split(separator: ":").last == "\(file)"
+            else { continue }
+            let name = text("/proc/\(words[4])/comm")?.split(separator: "\n").first
+            return "process \(words[4])" + (name.map { " (\($0))" } ?? "")
+        }
+        return "another process"
+    }
+
     /// - Throws: The `write` error of an earlier failure.
     package func check() throws(FetchError) {
-        let failure = state.withLock { $0.failure }
+        let failure = file.withLock { $0.failure }
         if let failure { throw failure }
     }
 
     /// Refuses all further writes: the archive would be incomplete.
     func fail(_ error: FetchError) {
-        state.withLock { $0.failure = $0.failure ?? error }
+        file.withLock { $0.failure = $0.failure ?? error }
     }
 
     /// True if there are too many replies to remember, so that repeated ones are written in full
     /// again.
-    package var isFull: Bool { state.withLock { $0.known.isFull } }
+    package var isFull: Bool { file.withLock { $0.known.isFull } }
 
     /// Writes one unit, or rolls it back on failure.
-    private func change(
-        _ body: (inout State) throws(FetchError) -> Void
-    ) throws(FetchError) {
-        try state.withLock { state throws(FetchError) in
-            if let failure = state.failure { throw failure }
+    private func change(_ body: (ArchiveFile) throws(FetchError) -> Void) throws(FetchError) {
+        try file.withLock { file throws(FetchError) in
+            if let failure = file.failure { throw failure }
             do throws(FetchError) {
-                try body(&state)
-                try state.sink.commit()
+                try body(file)
+                try file.commit()
             } catch {
-                state.sink.undo()
-                state.failure = error
+                file.undo()
+                file.failure = error
                 throw error
             }
         }
     }
 
-    private static func writeInfo(
-        _ state: inout State, _ software: String, _ commandLine: String
-    ) throws(FetchError) {
-        var text: [UInt8] = []
-        text.append("software: \(software)\r\nformat: WARC File Format 1.1\r\n")
-        text.append(
-            "conformsTo: http://iipc.github.io/warc-specifications/specifications/warc-format/"
-                + "warc-1.1/\r\n")
-        let line = commandLine.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
-        text.append("commandLine: " + String(decoding: line, as: UTF8.self) + "\r\n")
-        var header = state.sink.begin(
-            "warcinfo", RecordID(using: &state.generator), RecordDate.now.line)
-        header.add("Content-Type: ", "application/warc-fields")
-        header.addDigest("WARC-Block-Digest: ", state.sink.sha256(text[...]))
-        try state.sink.add(header, .bytes(text))
+    func write(_ capture: Capture) throws(FetchError) {
+        try change { file throws(FetchError) in try file.write(capture) }
     }
 
-    func write(_ exchange: FinishedExchange) throws(FetchError) {
-        try change { state throws(FetchError) in
-            var records = ExchangeRecords(exchange, state.sink, state.generator)
-            try records.write(&state.known)
-            state.generator = records.generator
-        }
-    }
-
-    /// Adds a record that belongs to no exchange.
-    ///
-    /// - Parameter refersTo: Identifier of the record that this one describes.
-    /// - Returns: The identifier of the new record.
+    /// Adds metadata of a URL that belong to no exchange.
     package func write(
-        type: String, target: String, contentType: String, refersTo: String? = nil,
-        _ block: [UInt8]
-    ) throws(FetchError) -> String {
-        var text = ""
-        try change { state throws(FetchError) in
-            let id = RecordID(using: &state.generator)
-            text = id.text
-            var header = state.sink.begin(type, id, RecordDate.now.line)
-            header.add("WARC-Target-URI: ", target)
-            if let refersTo {
-                header.add(
-                    type == "metadata" ? "WARC-Refers-To: " : "WARC-Concurrent-To: ", refersTo)
-            }
-            header.add("Content-Type: ", contentType)
-            header.addDigest("WARC-Block-Digest: ", state.sink.sha256(block[...]))
-            try state.sink.add(header, .bytes(block))
+        metadata text: [UInt8], of target: String, contentType: String
+    ) throws(FetchError) {
+        try change { file throws(FetchError) in
+            file.begin("metadata", target: target)
+            file.add("Content-Type: ", contentType)
+            try file.end(text)
         }
-        return text
     }
 }

@@ -12,34 +12,24 @@ extension Network {
 /// Records one hop: its exchanges, or the error.
 final class RecordingTap: HopTap {
     private let archive: ArchiveWriter
-    private let scheme: Scheme
-    private let attempt: Int
     private let redaction: Redaction
-    private let target: String
     private let inputToMask: Bool
-    private let asked: [UInt8]?
+    /// Everything that the exchanges of the hop have in common.
+    private var common: Capture
     private var hasDialled = false
-    private var connection: Connection?
     private var exchanges: [Exchange] = []
     /// True while an exchange of the engine runs; `waiting` has those that wait for its end.
     private var isBusy = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
-    private let date = RecordDate.now
 
     init(_ request: Request, _ hop: Hop, _ archive: ArchiveWriter) {
         self.archive = archive
-        scheme = request.scheme
-        attempt = hop.attempt
         redaction = Redaction(request, hop.registry, keepsSecrets: archive.keepsSecrets)
-        asked = Self.asked(request, keepsSecrets: archive.keepsSecrets)
         inputToMask = request.isInputSecret && !archive.keepsSecrets
-        target = Self.target(request.uri, redaction, keepsSecrets: archive.keepsSecrets)
-    }
-
-    /// The form of a URL to record.
-    static func target(_ uri: URI, _ redaction: Redaction, keepsSecrets: Bool) -> String {
-        let uri = uri.withoutFragment
-        return keepsSecrets ? uri.description : redaction.masked(text: uri.display)
+        common = Capture(target: redaction.target(request.uri))
+        common.subtype = request.scheme.messageSubtype ?? request.scheme.name
+        common.attempts = hop.attempt
+        common.asked = Self.asked(request, keepsSecrets: archive.keepsSecrets)
     }
 
     /// Options of a request other than the URL, without secrets, as a replay needs them.
@@ -63,14 +53,9 @@ final class RecordingTap: HopTap {
                     case .flag(let flag)?: writer.member(named: name) { $0.value(flag) }
                     case .text(let text)?: writer.member(named: name) { $0.value(text) }
                     case .list(let list)?:
-                        let masked = list.map { line in
-                            keepsSecrets
-                                ? line
-                                : String(
-                                    decoding: SecretFields.masked(Array(line.utf8)),
-                                    as: UTF8.self)
+                        writer.member(named: name) {
+                            $0.array(list) { $0.value(keepsSecrets ? $1 : SecretFields.masked($1)) }
                         }
-                        writer.member(named: name) { $0.array(masked) { $0.value($1) } }
                     case .secret?, nil: break
                     }
                 }
@@ -83,11 +68,7 @@ final class RecordingTap: HopTap {
     func dials() { hasDialled = true }
 
     func tee(_ carrier: any Carrier, keepsDatagrams: Bool) -> any Carrier {
-        let exchange = Exchange(
-            target: target, directory: archive.directory, keepsDatagrams: keepsDatagrams)
-        exchange.connection = connection
-        exchanges.append(exchange)
-        return TeeCarrier(carrier, exchange)
+        TeeCarrier(carrier, begin(common, keepsDatagrams: keepsDatagrams))
     }
 
     func tee(_ client: any HTTPClient) -> any HTTPClient { TeeClient(client: client, tap: self) }
@@ -105,12 +86,18 @@ final class RecordingTap: HopTap {
 
     /// Begins the exchange of another request of the engine, with a URL of its own.
     func begin(_ request: HTTPRequest) -> Exchange {
+        var capture = common
+        capture.target = redaction.target(request.uri)
+        capture.connection = nil
+        let exchange = begin(capture)
+        exchange.engine = Exchange.EngineParts(body: request.options.body)
+        return exchange
+    }
+
+    private func begin(_ capture: Capture, keepsDatagrams: Bool = false) -> Exchange {
         let exchange = Exchange(
-            target: Self.target(
-                request.uri, redaction, keepsSecrets: archive.keepsSecrets),
-            directory: archive.directory)
-        exchange.engine = Exchange.EngineParts()
-        exchange.engine?.body = request.options.body
+            capture, in: archive.directory, keepsDatagrams: keepsDatagrams)
+        exchange.capture.date = ArchiveFile.now
         exchanges.append(exchange)
         return exchange
     }
@@ -118,14 +105,14 @@ final class RecordingTap: HopTap {
     func note(sent header: [UInt8], _ traffic: Ending.Traffic) {
         guard let exchange = exchanges.last else { return }
         exchange.engine?.sent = header
-        exchange.traffic = traffic
+        exchange.capture.traffic = traffic
     }
 
     func note(_ event: Event) {
         switch event {
         case .connected(let connection):
-            self.connection = connection
-            exchanges.last?.connection = connection
+            common.connection = connection
+            exchanges.last?.capture.connection = connection
         case .sent(let bytes, _):
             guard let exchange = exchanges.last, let engine = exchange.engine else { return }
             exchange.note(bytes.count + (engine.body?.count ?? 0), isSent: true)
@@ -149,181 +136,140 @@ final class RecordingTap: HopTap {
         if error?.outcome == .interrupted { return }
         for (index, exchange) in exchanges.enumerated() {
             let isLast = index == exchanges.count - 1
-            try archive.write(
-                finished(exchange, isLast ? end : .replied(.complete)))
+            try archive.write(try capture(exchange, isLast ? end : .replied(.complete)))
         }
         if exchanges.isEmpty, hasDialled, let error, error.isOfServer {
-            var finished = FinishedExchange(target: target, date: date)
-            finished.failure = error
-            describe(connection, &finished)
-            finished.attempts = attempt
-            try archive.write(finished)
+            common.failure = error
+            try archive.write(common)
         }
     }
 
-    private func finished(_ exchange: Exchange, _ end: HopEnd) throws(FetchError)
-        -> FinishedExchange
-    {
-        var finished = FinishedExchange(target: exchange.target, date: exchange.date)
-        finished.attempts = attempt
-        describe(exchange.connection ?? connection, &finished)
-        finished.ending = exchange.ending
+    private func capture(_ exchange: Exchange, _ end: HopEnd) throws(FetchError) -> Capture {
+        var capture = exchange.capture
+        capture.connection = capture.connection ?? common.connection
         switch end {
         case .replied(.truncated):
-            finished.truncated = .disconnect
-            finished.failure = FetchError(
+            capture.truncated = .disconnect
+            capture.failure = FetchError(
                 .truncated, .body,
                 "the body may be cut off: the connection ended without the sign of its end")
         case .replied: break
         case .headAlone:
-            if exchange.ending == nil { finished.truncated = .unspecified }
+            if capture.ending == nil { capture.truncated = .unspecified }
         case .failed(let error):
-            finished.failure = error.isOfServer ? error : nil
-            finished.truncated =
+            capture.failure = error.isOfServer ? error : nil
+            capture.truncated =
                 switch error.outcome {
                 case .tooLarge: .length
                 case .timeout: .time
                 case .truncated, .receive, .send, .connect: .disconnect
                 // A protocol error can follow a complete reply.
                 case .protocolError, .permanentFailure, .emptyReply:
-                    exchange.ending == nil && exchange.engine == nil ? .unspecified : nil
-                default: exchange.ending == nil ? .unspecified : nil
+                    capture.ending == nil && exchange.engine == nil ? .unspecified : nil
+                default: capture.ending == nil ? .unspecified : nil
                 }
         }
-        if exchange.engine == nil {
-            try describe(exchange, &finished)
-        } else {
-            try describeEngine(exchange, &finished)
+        let moved = try describe(exchange, &capture)
+        if moved == nil {
+            exchange.turns.join(
+                sent: capture.request?.count ?? 0, received: capture.response?.count ?? 0)
         }
-        return finished
+        capture.turns = exchange.turns.json(moved ?? { $0 })
+        return capture
     }
 
-    private func describe(_ connection: Connection?, _ finished: inout FinishedExchange) {
-        finished.connection = connection
-        finished.asked = asked
-        finished.subtype = scheme.messageSubtype ?? scheme.name
+    /// Adds the request and the reply, with their secrets masked.
+    ///
+    /// - Returns: A map of offsets in the sent bytes to those of the recorded request; `nil` if the
+    ///   lengths of the turns are not known.
+    private func describe(
+        _ exchange: Exchange, _ capture: inout Capture
+    ) throws(FetchError) -> ((Int) -> Int)? {
+        if let engine = exchange.engine {
+            try describe(engine, exchange.received, &capture)
+            return nil
+        }
+        let (sent, received) = (exchange.sent, exchange.received)
+        capture.traffic = Ending.Traffic(sent: sent.count, received: received.count)
+        var moved: ((Int) -> Int)?
+        if let whole = sent.whole {
+            let masked = redaction.masked(whole)
+            capture.isMasked = masked.isMasked
+            if !whole.isEmpty { capture.request = Block(masked.bytes) }
+            moved = masked.offset
+        } else {
+            moved = try describe(upload: sent, &capture)
+        }
+        guard exchange.hasReply, received.count > 0 || capture.failure == nil else {
+            return moved
+        }
+        let reply = try redaction.masked(received)
+        capture.response = reply
+        guard reply.count != received.count else { return moved }
+        capture.isMasked = true
+        return nil
+    }
+
+    /// Adds an upload too large for memory; secrets may be in its header.
+    private func describe(
+        upload sent: BlockSpool, _ capture: inout Capture
+    ) throws(FetchError) -> ((Int) -> Int)? {
+        guard !inputToMask else {
+            capture.isMasked = true
+            capture.request = Block(SecretMask.mark)
+            return { min($0, SecretMask.mark.count) }
+        }
+        let clean = try redaction.masked(sent)
+        let hasSecrets = clean.spool !== sent
+        let head = try clean.spool?.prefix(BlockSpool.headBytesMax) ?? clean.bytes
+        let masked = redaction.masked(header: head, isMasked: hasSecrets)
+        capture.isMasked = masked.isMasked || hasSecrets
+        capture.request =
+            masked.isMasked
+            ? Block(masked.bytes, clean.spool, from: clean.spool == nil ? 0 : head.count) : clean
+        // The offsets of secrets masked earlier are unknown, and so are the turns.
+        guard clean.count == sent.count else { return nil }
+        return { offset in
+            masked.offset(of: min(offset, head.count)) + max(0, offset - head.count)
+        }
     }
 
     private func describe(
-        _ exchange: Exchange, _ finished: inout FinishedExchange
+        _ engine: Exchange.EngineParts, _ received: BlockSpool, _ capture: inout Capture
     ) throws(FetchError) {
-        finished.traffic = Ending.Traffic(
-            sent: exchange.sent.count, received: exchange.received.count)
-        if let sent = exchange.sent.whole {
-            let masked = redaction.masked(sent)
-            finished.isMasked = masked.isMasked
-            if !sent.isEmpty { finished.request = .bytes(masked.bytes) }
-            finished.turns = exchange.turnsText(masked.offset)
-        } else {
-            try describeUpload(exchange, &finished)
-        }
-        guard exchange.hasReply, exchange.received.count > 0 || finished.failure == nil else {
-            return
-        }
-        let received = exchange.received
-        if let reply = received.whole {
-            finished.response = .bytes(redaction.masked(reply: reply))
-        } else {
-            finished.response = .of(try redaction.masked(received) ?? received)
-        }
-        if let count = finished.response?.count, count != received.count {
-            // Masking has changed the lengths of the turns.
-            finished.isMasked = true
-            exchange.setTurns(sent: finished.request?.count ?? 0, received: count)
-            finished.turns = exchange.turnsText { $0 }
-        }
-    }
-
-    /// Records an upload too large for memory; secrets may be in its header.
-    private func describeUpload(
-        _ exchange: Exchange, _ finished: inout FinishedExchange
-    ) throws(FetchError) {
-        guard !inputToMask else {
-            finished.isMasked = true
-            finished.request = .bytes(SecretMask.mark)
-            finished.turns = exchange.turnsText { min($0, SecretMask.mark.count) }
-            return
-        }
-        let clean = try redaction.masked(exchange.sent)
-        let sent = clean ?? exchange.sent
-        let head = try sent.prefix(BlockSpool.headBytesMax)
-        let masked = redaction.masked(header: head, isMasked: clean != nil)
-        finished.isMasked = masked.isMasked || clean != nil
-        finished.request =
-            masked.isMasked
-            ? .spool(masked.bytes, sent, from: head.count) : .spool([], sent, from: 0)
-        let moved = masked.offset(of: head.count) - head.count
-        // The offsets of secrets masked earlier are unknown, and so are the turns.
-        if let clean, clean.count != exchange.sent.count {
-            exchange.setTurns(sent: clean.count + moved, received: exchange.received.count)
-            finished.turns = exchange.turnsText { $0 }
-            return
-        }
-        finished.turns = exchange.turnsText { offset in
-            offset <= head.count ? masked.offset(of: offset) : offset + moved
-        }
-    }
-
-    private func describeEngine(
-        _ exchange: Exchange, _ finished: inout FinishedExchange
-    ) throws(FetchError) {
-        guard let engine = exchange.engine else { return }
-        finished.subtype = nil
-        finished.traffic = exchange.traffic ?? Ending.Traffic()
-        let keepsSecrets = archive.keepsSecrets
+        capture.subtype = nil
         if !engine.sent.isEmpty {
-            let head = MessageHead.ofRequest(engine.sent)
-            var block =
-                keepsSecrets ? head : redaction.masked(reply: SecretFields.masked(head))
+            let sent = MessageHead.ofRequest(engine.sent)
+            let head = redaction.masked(head: sent)
             let body = engine.body ?? []
             let masked = inputToMask && !body.isEmpty ? SecretMask.mark : body
-            finished.isMasked = block != head || masked != body
-            finished.requestHeadBytes = block.count
-            block += masked
-            finished.request = .bytes(block)
+            capture.isMasked = head != sent || masked != body
+            capture.requestHeadBytes = head.count
+            capture.request = Block(head + masked)
         }
-        let sentBytes = finished.request?.count ?? 0
-        guard let reply = engine.reply else {
-            exchange.setTurns(sent: sentBytes, received: 0)
-            finished.turns = exchange.turnsText { $0 }
-            return
-        }
+        guard let reply = engine.reply else { return }
+        let body = try redaction.masked(received)
         // For protocols other than HTTP libcurl reports a body and nothing else.
         guard !reply.version.isEmpty else {
-            finished.subtype = scheme.messageSubtype ?? scheme.name
-            finished.request = nil
-            let received = exchange.received
-            finished.response = .of(try redaction.masked(received) ?? received)
-            exchange.setTurns(sent: 0, received: finished.response?.count ?? 0)
-            finished.turns = exchange.turnsText { $0 }
+            (capture.subtype, capture.request, capture.response) = (common.subtype, nil, body)
             return
         }
-        let received = exchange.received
-        let body = received.whole.map(redaction.masked(reply:))
-        let spool = body == nil ? try redaction.masked(received) ?? received : received
-        let isBodyMasked = (body?.count ?? spool.count) != received.count
+        let isBodyMasked = body.count != received.count
         let original =
             isBodyMasked
-            ? MessageHead.ofReply(
-                reply, bodyBytes: body?.count ?? spool.count, isChanged: true)
+            ? MessageHead.ofReply(reply, bodyBytes: body.count, isChanged: true)
             : engine.head ?? MessageHead.ofReply(reply, bodyBytes: received.count)
-        let head =
-            keepsSecrets ? original : redaction.masked(reply: SecretFields.masked(original))
-        if head != original || isBodyMasked { finished.isMasked = true }
-        finished.version = reply.version
+        let head = redaction.masked(head: original)
+        if head != original || isBodyMasked { capture.isMasked = true }
+        capture.version = reply.version
         if original != reply.fields.bytes, !isBodyMasked {
-            finished.replyHead =
-                keepsSecrets
-                ? reply.fields.bytes
-                : redaction.masked(reply: SecretFields.masked(reply.fields.bytes))
+            capture.replyHead = redaction.masked(head: reply.fields.bytes)
         }
-        finished.status = reply.status
-        finished.responseHeadBytes = head.count
-        finished.response =
-            body.map { .bytes(head + $0) } ?? .spool(head, spool, from: 0)
-        finished.isResponseHashed = engine.head != nil && head == original && spool === received
-        exchange.setTurns(sent: sentBytes, received: finished.response?.count ?? 0)
-        finished.turns = exchange.turnsText { $0 }
+        capture.status = reply.status
+        capture.responseHeadBytes = head.count
+        capture.response = Block(head + body.bytes, body.spool)
+        capture.isResponseHashed =
+            engine.head != nil && head == original && body.spool === received
     }
 }
 

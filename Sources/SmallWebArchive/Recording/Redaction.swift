@@ -65,21 +65,33 @@ struct Redaction {
         reply.masking(Self.merged(mask.ranges(in: reply)))
     }
 
-    /// Masks a request or reply that is in a file, into another spool.
-    ///
-    /// - Returns: `nil` if there is nothing to mask.
-    func masked(_ spool: BlockSpool) throws(FetchError) -> BlockSpool? {
-        guard hasValues, spool.whole == nil else { return nil }
-        let masked = spool.empty(head: nil)
+    /// Masks a request or reply, in another spool if it is in a file.
+    func masked(_ spool: BlockSpool) throws(FetchError) -> Block {
+        if let whole = spool.whole { return Block(masked(reply: whole)) }
+        guard !mask.isEmpty else { return Block([], spool) }
+        let masked = spool.empty()
         var stream = mask
         func pass(_ bytes: [UInt8]) throws(FetchError) {
             try bytes.span.bytes.withUnsafeBytes { piece throws(FetchError) in
                 try masked.append(piece)
             }
         }
-        try spool.forEachPiece { piece throws(FetchError) in try pass(stream.add(piece)) }
+        try spool.bytes.read { piece throws(FetchError) in try pass(stream.add(piece)) }
         try pass(stream.add([], isLast: true))
-        return stream.hasFound ? masked : nil
+        guard stream.hasFound else { return Block([], spool) }
+        // Few bytes may be left.
+        return masked.whole.map { Block($0) } ?? Block([], masked)
+    }
+
+    /// The head of a message, without the values of secret fields either.
+    func masked(head: [UInt8]) -> [UInt8] {
+        keepsSecrets ? head : masked(reply: SecretFields.masked(head))
+    }
+
+    /// The form of a URL to record.
+    func target(_ uri: URI) -> String {
+        let uri = uri.withoutFragment
+        return keepsSecrets ? uri.description : masked(text: uri.display)
     }
 
     func masked(text: String) -> String {

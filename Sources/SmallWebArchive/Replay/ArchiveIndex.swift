@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-struct RecordPlace: Sendable, Hashable {
+struct WarcPlace: Sendable, Hashable {
     let file: Int
     let offset: Int
 }
@@ -10,8 +10,8 @@ struct RecordPlace: Sendable, Hashable {
 /// stay in the file: a compressed megabyte is a kilobyte.
 struct Recording: Sendable {
     let target: TwoHashKey
-    var request, response, facts, turns, failure: RecordPlace?
-    var requestDigest: BlockDigest?
+    var request, response, facts, turns, failure: WarcPlace?
+    var requestDigest: WarcDigest?
     var address: String?
     var isHTTP2 = false
     var truncated: Truncation?
@@ -30,7 +30,7 @@ struct Recording: Sendable {
     var isAnswered: Bool { response != nil || failure != nil }
 
     /// A record with the target in its header.
-    var anyPlace: RecordPlace? { response ?? request ?? facts ?? failure }
+    var anyPlace: WarcPlace? { response ?? request ?? facts ?? failure }
 
     /// True if the exchange failed before any message was sent.
     var isFailureAlone: Bool { request == nil && response == nil }
@@ -41,7 +41,7 @@ extension URI {
     init?(recorded target: String) {
         guard
             let uri = (try? URI(parsing: target))
-                ?? (try? URI(parsing: RecordHeader.escaped(target: target)))
+                ?? (try? URI(parsing: WarcHeader.escaped(target: target)))
         else { return nil }
         self = uri
     }
@@ -52,9 +52,9 @@ struct ArchiveIndex: Sendable {
     let paths: [String]
     private(set) var recordings: [Recording] = []
     /// PEM records by `SCHEME HOST[:PORT]`.
-    private var certificates: [TwoHashKey: [RecordPlace]] = [:]
+    private var certificates: [TwoHashKey: [WarcPlace]] = [:]
     private var byURL: [TwoHashKey: [Int]] = [:]
-    private var byRequest: [BlockDigest: [Int]] = [:]
+    private var byRequest: [WarcDigest: [Int]] = [:]
     private var byPlace: [TwoHashKey: [Int]] = [:]
     private var byID: [TwoHashKey: Int] = [:]
     private(set) var hasOldDigests = false
@@ -79,12 +79,12 @@ struct ArchiveIndex: Sendable {
 
     private static func forEachHeader(
         of paths: [String], _ onDamage: (String) -> Void = { _ in },
-        _ body: (RecordHeader, RecordPlace) -> Void
+        _ body: (WarcHeader, WarcPlace) -> Void
     ) throws(FetchError) {
         for (file, path) in paths.enumerated() {
-            let reader = try ArchiveReader(path)
+            let reader = try WarcReader(path)
             while let header = try reader.nextWhole() {
-                body(header, RecordPlace(file: file, offset: reader.offset))
+                body(header, WarcPlace(file: file, offset: reader.offset))
             }
             if let damage = reader.damage {
                 onDamage("\(damage.message): only whole records are used")
@@ -92,7 +92,7 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    private mutating func note(_ header: RecordHeader, _ place: RecordPlace) {
+    private mutating func note(_ header: WarcHeader, _ place: WarcPlace) {
         guard let target = header.target else { return }
         let partner = known(header.all("warc-concurrent-to"))
         let related = partner ?? known(header.all("warc-refers-to"))
@@ -100,9 +100,8 @@ struct ArchiveIndex: Sendable {
         case "request":
             let index = slot(target, related) { $0.request == nil && $0.response != nil }
             recordings[index].request = place
-            recordings[index].requestDigest = header["warc-block-digest"].flatMap(BlockDigest.init)
-            noteConnection(header, index)
-            remember(header, index)
+            recordings[index].requestDigest = header.digest("warc-block-digest")
+            noteMessage(header, index)
         case "response", "revisit":
             // A repeated reply refers to an earlier one, too.
             let index = slot(target, partner) { $0.response == nil && $0.request != nil }
@@ -119,8 +118,7 @@ struct ArchiveIndex: Sendable {
                 if header.blockBytes == 0 { recordings[index].hasHeads = false }
                 references.append((index, Self.references(header)))
             }
-            noteConnection(header, index)
-            remember(header, index)
+            noteMessage(header, index)
         case "metadata": noteMetadata(header, target, related, place)
         default: return
         }
@@ -163,19 +161,17 @@ struct ArchiveIndex: Sendable {
         return index
     }
 
-    private mutating func noteConnection(_ header: RecordHeader, _ index: Int) {
+    /// Keeps the identifier of a message, and facts of its connection.
+    private mutating func noteMessage(_ header: WarcHeader, _ index: Int) {
         if let address = header["warc-ip-address"], address.utf8.count <= Self.addressBytesMax {
             recordings[index].address = address
         }
         if header.all("warc-protocol").contains("h2") { recordings[index].isHTTP2 = true }
-    }
-
-    private mutating func remember(_ header: RecordHeader, _ index: Int) {
         if let id = header.id { byID[TwoHashKey(id)] = index }
     }
 
     private mutating func noteMetadata(
-        _ header: RecordHeader, _ target: String, _ related: Int?, _ place: RecordPlace
+        _ header: WarcHeader, _ target: String, _ related: Int?, _ place: WarcPlace
     ) {
         switch header.contentType {
         case Certificates.mediaType:
@@ -203,7 +199,7 @@ struct ArchiveIndex: Sendable {
 
     /// Keys of the reply with the body. smallweb's own records name it by identifier; others by URL
     /// and date, or by digest alone.
-    private static func references(_ header: RecordHeader) -> [TwoHashKey] {
+    private static func references(_ header: WarcHeader) -> [TwoHashKey] {
         var keys = header["warc-refers-to"].map { [TwoHashKey($0)] } ?? []
         if let target = header.earlierTarget, let date = header["warc-refers-to-date"] {
             keys.append(page(target, date))
@@ -217,8 +213,8 @@ struct ArchiveIndex: Sendable {
         TwoHashKey("\(date) \(URI(recorded: target).map(text) ?? target)")
     }
 
-    private static func payload(_ header: RecordHeader) -> TwoHashKey? {
-        header["warc-payload-digest"].flatMap(BlockDigest.init).map {
+    private static func payload(_ header: WarcHeader) -> TwoHashKey? {
+        header.digest("warc-payload-digest").map {
             TwoHashKey("\($0.algorithm) \($0.bytes.hex)")
         }
     }
@@ -286,35 +282,32 @@ struct ArchiveIndex: Sendable {
     ///
     /// - Parameter defaultPort: The port of URLs without one.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.texts(uri, defaultPort).flatMap { byURL[TwoHashKey($0)] ?? [] }
+        Self.find(uri, defaultPort, in: byURL, by: Self.text)
             .filter { recordings[$0].isAnswered }.sorted()
     }
 
     func place(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.places(of: uri, defaultPort).flatMap { byPlace[TwoHashKey($0)] ?? [] }
+        Self.find(uri, defaultPort, in: byPlace, by: Certificates.place)
     }
 
-    func recordings(ofRequest digest: BlockDigest) -> [Int] { byRequest[digest] ?? [] }
+    func recordings(ofRequest digest: WarcDigest) -> [Int] { byRequest[digest] ?? [] }
 
     /// The certificate records of a server, in the archives' order.
-    func certificates(of uri: URI, defaultPort: UInt16) -> [RecordPlace] {
-        Self.places(of: uri, defaultPort).flatMap { certificates[TwoHashKey($0)] ?? [] }
+    func certificates(of uri: URI, defaultPort: UInt16) -> [WarcPlace] {
+        Self.find(uri, defaultPort, in: certificates, by: Certificates.place)
     }
 
-    private static func places(of uri: URI, _ defaultPort: UInt16) -> [String] {
-        forms(uri, defaultPort).compactMap(Certificates.place)
-    }
-
-    private static func texts(_ uri: URI, _ defaultPort: UInt16) -> [String] {
-        forms(uri, defaultPort).map(text)
-    }
-
-    /// The URL with and without its default port; other ports are left as they are.
-    private static func forms(_ uri: URI, _ defaultPort: UInt16) -> [URI] {
-        guard uri.port == nil || uri.port == defaultPort else { return [uri] }
-        var (with, without) = (uri, uri)
-        (with.port, without.port) = (defaultPort, nil)
-        return [with, without]
+    /// Looks up a URL with and without its default port; other ports are left as they are.
+    private static func find<Value>(
+        _ uri: URI, _ defaultPort: UInt16, in table: [TwoHashKey: [Value]],
+        by key: (URI) -> String?
+    ) -> [Value] {
+        var forms = [uri]
+        if uri.port == nil || uri.port == defaultPort {
+            forms = [uri, uri]
+            (forms[0].port, forms[1].port) = (defaultPort, nil)
+        }
+        return forms.compactMap(key).flatMap { table[TwoHashKey($0)] ?? [] }
     }
 
     private static func text(_ uri: URI) -> String {

@@ -26,18 +26,15 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
                 replayer.isLoose
                     ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
         }
-        let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
-        let met = try await meeting.meet(
-            expected, uri: request.uri, defaultPort: defaultPort)
-        return ReplayCarrier(
-            ReplayConversation(
-                replayer, same, met: met, Redaction(request, hop.registry, keepsSecrets: false),
-                keepsDatagrams: keepsDatagrams), isSecure: endpoint.security == .tls)
+        let facts = try await meet(endpoint, expected, request.uri, defaultPort: defaultPort)
+        return ReplayStream(
+            replayer, same, met: (expected, facts),
+            Redaction(request, hop.registry, keepsSecrets: false),
+            keepsDatagrams: keepsDatagrams, isSecure: endpoint.security == .tls)
     }
 
     func httpClient(for endpoint: Endpoint) -> any HTTPClient {
-        DecodingClient(
-            ReplayClient(replayer: replayer, hop: hop), loop: hop.loop, deadline: hop.deadline)
+        DecodingClient(self, loop: hop.loop, deadline: hop.deadline)
     }
 
     func programRunner() -> any ProgramRunner {
@@ -62,36 +59,30 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
     }
 
     func noteReceived(_ count: Int) { hop.add(Ending.Traffic(received: count)) }
-}
 
-/// The connection of a recording. Its certificate is judged as in a live run.
-struct RecordedMeeting {
-    let replayer: Replayer
-    let hop: Hop
-    let endpoint: Endpoint
+    // MARK: The connection of a recording
 
-    /// Emits the connection's events and judges its certificate.
+    /// Emits the events of a recording's connection, and judges its certificate as in a live run.
     ///
     /// - Returns: The metadata read for this.
     /// - Throws: The recorded error of a failed connection; the trust policy's error.
     func meet(
-        _ number: Int, uri: URI, defaultPort: UInt16
-    ) async throws(FetchError) -> RecordedEnd {
+        _ endpoint: Endpoint, _ number: Int, _ uri: URI, defaultPort: UInt16
+    ) async throws(FetchError) -> CaptureFacts {
         let recording = replayer.index.recordings[number]
-        let end = try RecordedEnd(number, replayer)
-        let (facts, failure) = (end.facts, end.failure)
+        let facts = try CaptureFacts(number, replayer)
         let port = facts.port ?? endpoint.port
         if let address = recording.address ?? facts.proxy {
             try await hop.emit(
                 .connecting(endpoint, address: "\(address.bracketedHost):\(port)"))
         }
         // A refused key is judged again: the trust store may have changed since.
-        let wasRefused = [.untrusted, .trustChanged].contains(failure?.outcome)
-        if recording.isFailureAlone, let failure, !wasRefused {
+        let wasRefused = [.untrusted, .trustChanged].contains(facts.failure?.outcome)
+        if recording.isFailureAlone, let failure = facts.failure, !wasRefused {
             replayer.notePlayed(number)
             throw failure
         }
-        let tls = try tls(facts, uri, defaultPort)
+        let tls = try tls(endpoint, facts, uri, defaultPort)
         let connection = { (trust: Connection.Trust?) in
             Connection(
                 endpoint: endpoint, address: recording.address, port: port, tls: tls, trust: trust,
@@ -99,7 +90,7 @@ struct RecordedMeeting {
         }
         var trust: Connection.Trust?
         do throws(FetchError) {
-            trust = try await judge(tls, failure)
+            trust = try await judge(endpoint, tls, facts.failure)
         } catch {
             try await hop.emit(
                 .connected(
@@ -113,11 +104,11 @@ struct RecordedMeeting {
         guard !recording.isFailureAlone else {
             throw .notRecorded("a reply: the connection ended at its certificate")
         }
-        return end
+        return facts
     }
 
     private func tls(
-        _ facts: RecordedFacts, _ uri: URI, _ defaultPort: UInt16
+        _ endpoint: Endpoint, _ facts: CaptureFacts, _ uri: URI, _ defaultPort: UInt16
     ) throws(FetchError) -> Connection.TLS? {
         guard endpoint.security == .tls else { return nil }
         let chain = try replayer.chain(
@@ -129,7 +120,7 @@ struct RecordedMeeting {
     }
 
     private func judge(
-        _ tls: Connection.TLS?, _ recorded: FetchError?
+        _ endpoint: Endpoint, _ tls: Connection.TLS?, _ recorded: FetchError?
     ) async throws(FetchError) -> Connection.Trust? {
         guard endpoint.security == .tls else { return nil }
         var store = hop.trustStore

@@ -30,17 +30,10 @@ final class Replayer: Sendable {
     private struct State {
         var isPlayed: [Bool]
         /// Idle readers, by file.
-        var readers: [[ReaderBox]]
-        var chains: [RecordPlace: [[UInt8]]] = [:]
+        var readers: [[WarcReader]]
+        var chains: [WarcPlace: [[UInt8]]] = [:]
         /// Keys that a live run would have pinned by now, with the time.
         var pins: [String: (key: [UInt8], since: Int)] = [:]
-    }
-
-    //
-    // @unchecked: used by the one who has taken it out of the lock.
-    final class ReaderBox: @unchecked Sendable {
-        let reader: ArchiveReader
-        init(_ reader: ArchiveReader) { self.reader = reader }
     }
 
     init(_ index: ArchiveIndex, isLoose: Bool = false) {
@@ -48,41 +41,41 @@ final class Replayer: Sendable {
         state = Locked(
             State(
                 isPlayed: [Bool](repeating: false, count: index.recordings.count),
-                readers: [[ReaderBox]](repeating: [], count: index.paths.count)))
+                readers: [[WarcReader]](repeating: [], count: index.paths.count)))
     }
 
     // MARK: Reading
 
     /// Takes a reader of a file, to be returned with ``giveBack(_:of:)``.
-    func reader(of file: Int) throws(FetchError) -> ReaderBox {
-        if let box = state.withLock({ $0.readers[file].popLast() }) { return box }
-        return ReaderBox(try ArchiveReader(index.paths[file]))
+    fileprivate func reader(of file: Int) throws(FetchError) -> WarcReader {
+        if let reader = state.withLock({ $0.readers[file].popLast() }) { return reader }
+        return try WarcReader(index.paths[file])
     }
 
-    func giveBack(_ box: ReaderBox, of file: Int) {
-        state.withLock { $0.readers[file].append(box) }
+    fileprivate func giveBack(_ reader: WarcReader, of file: Int) {
+        state.withLock { $0.readers[file].append(reader) }
     }
 
     /// The blocks of records in the order of `places`; `nil` for blocks longer than `limit`.
     func blocks(
-        _ places: [RecordPlace?], notOver limit: Int
+        _ places: [WarcPlace?], notOver limit: Int
     ) throws(FetchError) -> [[UInt8]?] {
         try blocks(places) { header in header.blockBytes <= limit ? limit : nil }
     }
 
     /// The beginning of a record's block; `nil` if `place` is `nil`.
-    func block(_ place: RecordPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
+    func block(_ place: WarcPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
         try blocks([place]) { _ in limit }[0]
     }
 
     private func blocks(
-        _ places: [RecordPlace?], limit: (RecordHeader) -> Int?
+        _ places: [WarcPlace?], limit: (WarcHeader) -> Int?
     ) throws(FetchError) -> [[UInt8]?] {
         guard let file = places.lazy.compactMap({ $0?.file }).first else {
             return places.map { _ in nil }
         }
-        let box = try reader(of: file)
-        defer { giveBack(box, of: file) }
+        let reader = try reader(of: file)
+        defer { giveBack(reader, of: file) }
         var blocks = [[UInt8]?](repeating: nil, count: places.count)
         var isFirst = true
         let wanted = places.enumerated().compactMap { place in
@@ -90,25 +83,22 @@ final class Replayer: Sendable {
         }.sorted { $0.1.offset < $1.1.offset }
         for (position, place) in wanted where place.file == file {
             // Adjacent records are read without seeking.
-            var header: RecordHeader?
-            if !isFirst { header = try? box.reader.next() }
-            if header == nil || box.reader.offset != place.offset {
-                box.reader.seek(to: place.offset)
-                header = try box.reader.next()
+            var header: WarcHeader?
+            if !isFirst { header = try? reader.next() }
+            if header == nil || reader.offset != place.offset {
+                reader.seek(to: place.offset)
+                header = try reader.next()
             }
             isFirst = false
             guard let limit = header.flatMap(limit) else { continue }
-            blocks[position] = try box.reader.block(upTo: limit)
+            blocks[position] = try reader.block(upTo: limit)
         }
         return blocks
     }
 
     func target(of recording: Recording) throws(FetchError) -> String {
         guard let place = recording.anyPlace else { return "" }
-        let box = try reader(of: place.file)
-        defer { giveBack(box, of: place.file) }
-        box.reader.seek(to: place.offset)
-        return try box.reader.next()?.target ?? ""
+        return try WarcRecord(place, self).header?.target ?? ""
     }
 
     /// The certificate chain that was recorded for a server, leaf first.
@@ -134,7 +124,7 @@ final class Replayer: Sendable {
     /// Limit of the chains searched for a server, and of those cached.
     private static let chainsMax = 256
 
-    private func chain(at place: RecordPlace) throws(FetchError) -> [[UInt8]] {
+    private func chain(at place: WarcPlace) throws(FetchError) -> [[UInt8]] {
         if let chain = state.withLock({ $0.chains[place] }) { return chain }
         let pem = try blocks([place], notOver: 256 << 10)[0] ?? []
         let chain = Certificates.decode(pem)
@@ -175,6 +165,23 @@ final class Replayer: Sendable {
     }
 
     func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }
+}
+
+/// A record that is being read, by a reader of its own.
+final class WarcRecord {
+    let header: WarcHeader?
+    let reader: WarcReader
+    private let file: Int
+    private let replayer: Replayer
+
+    init(_ place: WarcPlace, _ replayer: Replayer) throws(FetchError) {
+        (file, self.replayer) = (place.file, replayer)
+        reader = try replayer.reader(of: file)
+        reader.seek(to: place.offset)
+        header = try reader.next()
+    }
+
+    deinit { replayer.giveBack(reader, of: file) }
 }
 
 extension FetchError {

@@ -6,15 +6,35 @@ internal import Glibc
 /// file without a name, which cannot be left behind.
 package final class Spool {
     private let memoryMax: Int
+    private let directory: String?
+    private let complaint: String?
     private var memory: [UInt8] = []
     private var file: Int32?
     /// Number of valid bytes in the file; `memory` follows them.
     private var spilled = 0
     package var count: Int { spilled + memory.count }
 
-    package init(memoryMax: Int) { self.memoryMax = memoryMax }
+    /// - Parameters:
+    ///   - directory: Directory for the file; `nil` for that of temporary files.
+    ///   - complaint: The beginning of messages about the file; `nil` for one that names a
+    ///     temporary file.
+    package init(memoryMax: Int, in directory: String? = nil, complaint: String? = nil) {
+        (self.memoryMax, self.directory, self.complaint) = (memoryMax, directory, complaint)
+    }
 
     deinit { if let file { close(file) } }
+
+    /// All bytes; `nil` if some are in the file.
+    package var whole: [UInt8]? { file == nil ? memory : nil }
+
+    /// Appends all of `bytes`, or none.
+    package func append(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
+        if memory.count + bytes.count <= memoryMax {
+            memory += bytes
+        } else {
+            try append(Array(bytes)[...])
+        }
+    }
 
     /// Appends all of `bytes`, or none.
     ///
@@ -28,15 +48,34 @@ package final class Spool {
         }
     }
 
-    /// Passes all bytes in order to `body`, in pieces, and keeps them.
+    /// Passes the bytes from the offset `start` on to `body`, in pieces, and keeps them.
     ///
     /// - Throws: `write` when the temporary file cannot be read; the errors of `body`.
     package func read(
-        _ body: (ArraySlice<UInt8>) throws(FetchError) -> Void
+        from start: Int = 0, _ body: (ArraySlice<UInt8>) throws(FetchError) -> Void
     ) throws(FetchError) {
-        var offset = 0
+        var offset = start
         while let piece = try filePiece(at: &offset) { try body(piece) }
-        if !memory.isEmpty { try body(memory[...]) }
+        let rest = memory.dropFirst(offset - spilled)
+        if !rest.isEmpty { try body(rest) }
+    }
+
+    /// Copies the bytes from the offset `start` on to a file, within the kernel if possible.
+    package func copy(from start: Int, to target: Int32) throws(SystemError) {
+        var offset = off_t(start)
+        while let file, Int(offset) < spilled {
+            let copied = swposix_copy_range(file, &offset, target, spilled - Int(offset))
+            if copied > 0 || copied < 0 && errno == EINTR { continue }
+            break
+        }
+        while let file, Int(offset) < spilled {
+            let piece = try FileBytes.read(
+                file, at: Int(offset), count: min(spilled - Int(offset), 65_536))
+            guard !piece.isEmpty else { throw SystemError(number: EIO) }
+            try writeAll(piece[...], to: target)
+            offset += off_t(piece.count)
+        }
+        try writeAll(memory.dropFirst(Int(offset) - spilled), to: target)
     }
 
     /// Passes all bytes in order to `body`, in pieces. The spool is empty afterwards.
@@ -70,9 +109,9 @@ package final class Spool {
 
     /// Returns all bytes. The spool is empty afterwards.
     package func takeAll() async throws(FetchError) -> [UInt8] {
-        guard file != nil else {
-            defer { memory = [] }
-            return memory
+        if let whole {
+            memory = []
+            return whole
         }
         var all: [UInt8] = []
         all.reserveCapacity(count)
@@ -106,7 +145,10 @@ package final class Spool {
     /// Appends all of `bytes` to the file, or none.
     private func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         if file == nil {
-            file = try attempt("cannot create", in: TemporaryFile.directory, TemporaryFile.open)
+            let place = directory ?? TemporaryFile.directory
+            file = try attempt("cannot create", in: place) { () throws(SystemError) in
+                try TemporaryFile.open(in: directory)
+            }
         }
         guard let file else { return }
         do throws(FetchError) {
@@ -130,6 +172,7 @@ package final class Spool {
         do throws(SystemError) {
             return try body()
         } catch {
+            if let complaint { throw FetchError(.write, .output, complaint, error) }
             throw FetchError(
                 .write, .output, "\(what) a temporary file" + (directory.map { " in " + $0 } ?? ""),
                 error, hint: "set TMPDIR to a directory with room")
@@ -141,8 +184,13 @@ package final class Spool {
 package enum TemporaryFile {
     package static var directory: String { environmentVariable("TMPDIR") ?? "/var/tmp" }
 
+    /// - Parameter preferred: Directory for the file, if it can have files without a name.
     /// - Returns: A descriptor for reading and writing, owned by the caller.
-    package static func open() throws(SystemError) -> Int32 {
+    package static func open(in preferred: String? = nil) throws(SystemError) -> Int32 {
+        if let preferred {
+            let file = swposix_unnamed_file(preferred.systemName)
+            if file >= 0 { return file }
+        }
         let template = (directory + "/smallweb-XXXXXX").systemName
         var name = template
         let file = try systemCall {

@@ -106,6 +106,7 @@ package final class Inflater {
 
     /// True once the stream has ended with a correct checksum.
     package private(set) var isFinished = false
+    private var hasBegun = false
     private let functions: swzlib_functions
     private let stream: UnsafeMutablePointer<swzlib_stream>
     private var output = [UInt8](repeating: 0, count: outputBytesMax)
@@ -122,9 +123,12 @@ package final class Inflater {
         stream.deallocate()
     }
 
+    /// True between streams: the next byte begins one.
+    package var isBetweenStreams: Bool { !hasBegun || isFinished }
+
     /// Prepares for another stream, reusing the memory.
     package func reset() {
-        isFinished = false
+        (isFinished, hasBegun) = (false, false)
         let code = functions.inflateReset(stream)
         precondition(code == swzlib_ok)
     }
@@ -139,6 +143,7 @@ package final class Inflater {
     /// - Throws: `protocol-error` for corrupt data.
     package func inflate(_ input: inout ArraySlice<UInt8>) throws(FetchError) -> ArraySlice<UInt8> {
         guard !isFinished else { return [] }
+        hasBegun = true
         let code = input.prefix(Int(Int32.max)).withUnsafeBytes { from in
             output.withUnsafeMutableBytes { to in
                 stream.pointee.next_in = from.baseAddress?.assumingMemoryBound(to: UInt8.self)

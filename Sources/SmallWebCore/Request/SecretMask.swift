@@ -279,6 +279,10 @@ package enum SecretFields {
     }
 
     package static func masked(_ header: [UInt8]) -> [UInt8] { header.masking(ranges(in: header)) }
+
+    package static func masked(_ header: String) -> String {
+        String(decoding: masked(Array(header.utf8)), as: UTF8.self)
+    }
 }
 
 extension [UInt8] {

@@ -90,18 +90,17 @@ private struct WarcCommand: Sendable {
 
     private struct Line {
         let offset: Int
-        let header: RecordHeader
+        let header: WarcHeader
         let head: Head?
     }
 
     func list(_ name: String) async throws(FetchError) {
-        let reader = try ArchiveReader(name)
-        let heads = HeadReader(.builtIn)
+        let reader = try WarcReader(name)
         while let header = try reader.next() {
             var head: Head?
             if header.type == "response" {
-                let block = try reader.block(upTo: HeadReader.bytesMax)
-                head = await heads.head(target: header.target, block: block)
+                let block = try reader.block(upTo: Self.headBytesMax)
+                head = await Self.head(header.target, block)
             }
             try settings.write([Line(offset: reader.offset, header: header, head: head)]) {
                 Self.write($1, to: &$0)
@@ -115,6 +114,33 @@ private struct WarcCommand: Sendable {
                 return fields.joined(separator: "\t") + "\n"
             }
         }
+    }
+
+    /// Limit of bytes of a block read for its head.
+    private static let headBytesMax = 64 << 10
+
+    /// The head of a recorded reply, from its first bytes; `nil` if no plugin can parse it.
+    private static func head(_ target: String?, _ block: [UInt8]) async -> Head? {
+        guard let target, let uri = try? URI(parsing: target),
+            let entry = Registry.builtIn[uri.scheme]
+        else { return nil }
+        var request = Request(uri: uri, scheme: entry.scheme)
+        request.wantsHeadAlone = true
+        request.wantsItems = false
+        if entry.scheme.uploads?.isOnlyUse == true { request.upload = Request.Upload([]) }
+        if entry.scheme.input == .line { request.input = [] }
+        var head: Head?
+        do throws(FetchError) {
+            _ = try await entry.handler.fetch(request, dialer: BlockDialer(block: block)) {
+                event throws(FetchError) in
+                guard case .head(let found) = event else { return }
+                head = found
+                throw .cancelled
+            }
+        } catch {
+            // An incomplete reply is enough.
+        }
+        return head
     }
 
     private static func write(_ line: Line, to writer: inout JSONWriter) {
@@ -181,5 +207,24 @@ private struct WarcCommand: Sendable {
         try fixtures.forEach { name, text throws(FetchError) in
             try conversion.add(name: name, text, to: archive)
         }
+    }
+}
+
+/// Fake server that answers every request with `block`.
+private struct BlockDialer: Dialer, HTTPClient {
+    let block: [UInt8]
+
+    func dial(_ endpoint: Endpoint) -> ByteStream { ByteStream(replaying: block) }
+
+    func httpClient(for endpoint: Endpoint) -> any HTTPClient { self }
+
+    func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        guard let end = HeaderText.end(of: block[...]) else { return .truncated }
+        try await onReply(HTTPReply(block[..<end]))
+        return .unverified
     }
 }

@@ -120,8 +120,7 @@ extension Invocation {
             var masked = URI.display(text)
             // A header field can follow the letter of its option immediately.
             let letter = masked.hasPrefix("-") && !masked.hasPrefix("--") ? masked.prefix(2) : ""
-            let field = Array(masked.dropFirst(letter.count).utf8)
-            masked = letter + String(decoding: SecretFields.masked(field), as: UTF8.self)
+            masked = letter + SecretFields.masked(String(masked.dropFirst(letter.count)))
             return word.dropLast(text.count) + masked
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import SmallWebArchive
 
-@Suite struct RecordDecoderTests {
+@Suite struct WarcDecoderTests {
     static let two = Array(
         ("WARC/1.1\r\nWARC-Type: response\r\nWARC-Record-ID: <urn:uuid:1>\r\n"
             + "warc-target-uri: gemini://example.org/\r\n"
@@ -17,8 +17,8 @@ import Testing
     /// Headers, joined blocks and ends, however the bytes come.
     private static func elements(
         _ pieces: [ArraySlice<UInt8>]
-    ) throws(Malformed) -> ([RecordHeader], [[UInt8]], torn: Malformed?) {
-        var (decoder, headers, blocks) = (RecordDecoder(), [RecordHeader](), [[UInt8]]())
+    ) throws(Malformed) -> ([WarcHeader], [[UInt8]], torn: Malformed?) {
+        var (decoder, headers, blocks) = (WarcDecoder(), [WarcHeader](), [[UInt8]]())
         for piece in pieces {
             var rest = piece
             while let element = try decoder.next(&rest) {
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func endsAHeaderThatNeverEnds() {
-        var decoder = RecordDecoder()
+        var decoder = WarcDecoder()
         var endless = Array("WARC/1.1\r\n".utf8)[...]
         let line = Array("X: \(String(repeating: "y", count: 4000))\r\n".utf8)
         #expect(throws: Malformed.self) {
@@ -98,11 +98,11 @@ import Testing
     @Test func readsDigestsInBothForms() {
         let empty = "3I42H3S6NNFQ2MSVX7XZKYAYSCX5QBYJ"
         #expect(
-            BlockDigest("sha1:\(empty)")
-                == BlockDigest("SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"))
-        #expect(BlockDigest("sha1:\(empty.lowercased())")?.bytes.count == 20)
+            WarcDigest("sha1:\(empty)")
+                == WarcDigest("SHA-1:da39a3ee5e6b4b0d3255bfef95601890afd80709"))
+        #expect(WarcDigest("sha1:\(empty.lowercased())")?.bytes.count == 20)
         for text in ["md5:00", "sha1:3I42", "sha256:", "nothing", "sha1:!!!!"] {
-            #expect(BlockDigest(text) == nil)
+            #expect(WarcDigest(text) == nil)
         }
     }
 }

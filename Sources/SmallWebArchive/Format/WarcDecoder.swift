@@ -2,9 +2,9 @@
 internal import SmallWebCore
 
 /// Incremental parser of WARC records, for bytes in pieces of any size. No I/O.
-package struct RecordDecoder: Sendable {
-    package enum Element: Sendable, Hashable {
-        case header(RecordHeader)
+package struct WarcDecoder: Sendable {
+    package enum Element: Sendable {
+        case header(WarcHeader)
         /// The next bytes of the block, not empty.
         case block(ArraySlice<UInt8>)
         /// The end of the block and of the two empty lines behind it.
@@ -90,9 +90,9 @@ package struct RecordDecoder: Sendable {
 
     private mutating func header(
         _ input: inout ArraySlice<UInt8>
-    ) throws(Malformed) -> RecordHeader? {
+    ) throws(Malformed) -> WarcHeader? {
         if held.isEmpty {
-            if let (header, count) = try RecordHeader.parse(input) {
+            if let (header, count) = try WarcHeader.parse(input) {
                 input = input.dropFirst(count)
                 return header
             }
@@ -104,7 +104,7 @@ package struct RecordDecoder: Sendable {
         let before = held.count
         let piece = input.prefix(max(before, 4096))
         held += piece
-        guard let (header, count) = try RecordHeader.parse(held[...]) else {
+        guard let (header, count) = try WarcHeader.parse(held[...]) else {
             input = input.dropFirst(piece.count)
             return input.isEmpty ? nil : try self.header(&input)
         }

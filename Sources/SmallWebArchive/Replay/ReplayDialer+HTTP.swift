@@ -3,10 +3,8 @@ internal import SmallWeb
 internal import SmallWebCore
 internal import SmallWebTransport
 
-struct ReplayClient: HTTPClient {
-    let replayer: Replayer
-    let hop: Hop
-
+/// The HTTP engine of a replay.
+extension ReplayDialer: HTTPClient {
     /// Longest head of a message: libcurl's limit.
     private static let headBytesMax = 300 << 10
 
@@ -33,31 +31,25 @@ struct ReplayClient: HTTPClient {
             replayer.notePlayed(number)
             throw error
         }
-        let meeting = RecordedMeeting(replayer: replayer, hop: hop, endpoint: endpoint)
-        let end = try await meeting.meet(number, uri: uri, defaultPort: defaultPort)
-        var (facts, failure) = (end.facts, end.failure)
+        var facts = try await meet(endpoint, number, uri, defaultPort: defaultPort)
         replayer.notePlayed(number)
-        if isPage && recording.isNotModified {
-            (recording, facts, failure) = (source, RecordedFacts(), nil)
-        }
+        if isPage && recording.isNotModified { (recording, facts) = (source, CaptureFacts()) }
         hop.add(facts.traffic)
         if let sent {
             let method = sent.prefix { $0 != ASCII.space }
             try await hop.emit(.sent(sent, method: String(decoding: method, as: UTF8.self)))
         }
         guard recording.response != nil else {
-            throw failure ?? .notRecorded("a reply to this request")
+            throw facts.failure ?? .notRecorded("a reply to this request")
         }
         let reply = try await play(recording, source, facts, request, onReply, onBody)
-        switch recording.truncated ?? source.truncated {
-        case .length: throw failure ?? .recordedLimit
-        case .time:
-            throw failure
-                ?? FetchError(.timeout, .body, "the recording ends where its time was over")
-        case .disconnect, .unspecified: return .truncated
-        case nil: break
+        if let truncated = recording.truncated ?? source.truncated {
+            if let error = truncated.limitError { throw facts.failure ?? error }
+            return .truncated
         }
-        if let failure, failure.outcome != .truncated, !reply.isWhole { throw failure }
+        if let failure = facts.failure, failure.outcome != .truncated, !reply.isWhole {
+            throw failure
+        }
         return reply.isWhole ? CurlClient.completeness(reply.head, request) : .truncated
     }
 
@@ -74,7 +66,7 @@ struct ReplayClient: HTTPClient {
             return (expected, nil)
         }
         // Many recordings may share one request record: read it once.
-        var (others, places) = (Set<BlockDigest>(), Set<RecordPlace>())
+        var (others, places) = (Set<WarcDigest>(), Set<WarcPlace>())
         let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
         for number in turns {
             let recording = replayer.index.recordings[number]
@@ -82,9 +74,13 @@ struct ReplayClient: HTTPClient {
                 recording.requestDigest.map({ !others.contains($0) }) ?? true
             else { continue }
             if let place = recording.request, !places.insert(place).inserted { continue }
-            let block = try replayer.block(recording.request, upTo: limit)
-            let recorded = RecordedRequest(block)
-            if recorded.matches(request) { return (number, block.map { _ in recorded.head }) }
+            guard let block = try replayer.block(recording.request, upTo: limit) else {
+                if request.method == "GET" { return (number, nil) }
+                continue
+            }
+            let end = HeaderText.end(of: block[...]) ?? block.count
+            let head = Array(block[..<end])
+            if request.isEqual(head, block[end...]) { return (number, head) }
             if let digest = recording.requestDigest { others.insert(digest) }
         }
         throw .notRecorded("this request for the URL")
@@ -93,7 +89,7 @@ struct ReplayClient: HTTPClient {
     // MARK: Playing
 
     private func play(
-        _ recording: Recording, _ source: Recording, _ facts: RecordedFacts,
+        _ recording: Recording, _ source: Recording, _ facts: CaptureFacts,
         _ request: HTTPRequest,
         _ onReply: (HTTPReply) async throws(FetchError) -> Void,
         _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
@@ -101,17 +97,10 @@ struct ReplayClient: HTTPClient {
         guard let place = recording.response, let bodyPlace = source.response else {
             preconditionFailure("there is a reply")
         }
-        let box = try replayer.reader(of: bodyPlace.file)
-        defer { replayer.giveBack(box, of: bodyPlace.file) }
-        box.reader.seek(to: bodyPlace.offset)
-        _ = try box.reader.next()
-        var (head, rest) = try head(box.reader, hasHead: source.hasHeads)
+        let record = try WarcRecord(bodyPlace, replayer)
+        var (head, rest) = try head(record.reader, hasHead: source.hasHeads)
         if place != bodyPlace, recording.hasHeads {
-            let box = try replayer.reader(of: place.file)
-            defer { replayer.giveBack(box, of: place.file) }
-            box.reader.seek(to: place.offset)
-            _ = try box.reader.next()
-            (head, _) = try self.head(box.reader, hasHead: true)
+            (head, _) = try self.head(WarcRecord(place, replayer).reader, hasHead: true)
         }
         let codings = head.codings("transfer-encoding")
         guard codings.allSatisfy({ $0 == "chunked" }) else {
@@ -127,7 +116,7 @@ struct ReplayClient: HTTPClient {
         }
         var (chunks, body, bodyBytes, isBegun) = (ChunkedBody(), rest[..<rest.startIndex], 0, false)
         while true {
-            if rest.isEmpty { rest = try box.reader.block() }
+            if rest.isEmpty { rest = try record.reader.block() }
             let isEnd = rest.isEmpty
             var fault: Malformed?
             if isChunked {
@@ -161,7 +150,7 @@ struct ReplayClient: HTTPClient {
 
     /// The head of a reply, and the rest of the piece in which it ended.
     private func head(
-        _ reader: ArchiveReader, hasHead: Bool
+        _ reader: WarcReader, hasHead: Bool
     ) throws(FetchError) -> (HTTPReply, ArraySlice<UInt8>) {
         guard hasHead else { return (HTTPReply(), try reader.block()) }
         var bytes: [UInt8] = []
@@ -180,26 +169,16 @@ struct ReplayClient: HTTPClient {
     }
 }
 
-struct RecordedRequest {
-    /// Includes the empty line at its end.
-    let head: [UInt8]
-    private let body: ArraySlice<UInt8>
-    private let isThere: Bool
-
-    init(_ block: [UInt8]?) {
-        isThere = block != nil
-        let block = block ?? []
-        let end = HeaderText.end(of: block[...]) ?? block.count
-        head = Array(block[..<end])
-        body = block[end...]
+extension HTTPRequest {
+    fileprivate var method: String {
+        options.method ?? (options.body == nil ? "GET" : "POST")
     }
 
-    /// True if the request equals the one the engine would send, as far as the user decides: the
-    /// method, the body and the given header fields. Other clients' additional fields are ignored.
-    func matches(_ request: HTTPRequest) -> Bool {
-        let options = request.options
-        let method = options.method ?? (options.body == nil ? "GET" : "POST")
-        guard isThere else { return method == "GET" }
+    /// True if it equals a recorded request, as far as the user decides: the method, the body and
+    /// the given header fields. Other clients' additional fields are ignored.
+    ///
+    /// - Parameter head: With the empty line at its end.
+    fileprivate func isEqual(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> Bool {
         guard head.prefix(while: { $0 != ASCII.space }).elementsEqual(method.utf8) else {
             return false
         }
@@ -208,8 +187,7 @@ struct RecordedRequest {
         else { return false }
         let fields = HTTPReply(head[...]).fields
         for field in options.fields where !field.value.isEmpty {
-            let line = Array("\(field.name): \(field.value)\r\n".utf8)
-            let masked = String(decoding: SecretFields.masked(line), as: UTF8.self)
+            let masked = SecretFields.masked("\(field.name): \(field.value)\r\n")
             let known = fields.values(of: field.name.lowercased())
             guard
                 known.contains(field.value)

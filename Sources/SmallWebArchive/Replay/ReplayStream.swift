@@ -2,56 +2,45 @@
 internal import SmallWeb
 internal import SmallWebCore
 
-/// Replays the reply to the bytes sent so far, which select the recording.
-final class ReplayConversation {
+/// Recordings as a connection: the bytes sent so far select the one whose reply is delivered.
+final class ReplayStream: Carrier {
     private let replayer: Replayer
     /// Recordings of the URL, in the archives' order.
     private let candidates: [Int]
-    private let met: RecordedEnd
+    private let met: (number: Int, facts: CaptureFacts)
     private let redaction: Redaction
-    let keepsDatagrams: Bool
+    private let keepsDatagrams: Bool
+    private let isSecure: Bool
     private var sent: [UInt8] = []
     private var sentDatagrams = 0
     private var given = 0
     private var givenDatagrams = 0
-    private var present: Played?
+    private var present: Match?
     private var hasLooked = false
     /// Number of the recorded request's bytes sent so far; `nil` until computed.
     private var sentOfRequest: Int?
 
-    private final class Played {
+    /// The recording that fits the bytes sent so far.
+    private struct Match {
         let number: Int
         let request: [UInt8]
-        let turns: RecordedTurns
-        let facts: RecordedFacts
-        let failure: FetchError?
+        let turns: Turns
+        let facts: CaptureFacts
         let truncated: Truncation?
-        let box: Replayer.ReaderBox?
-        let file: Int
-        let total: Int
+        let reply: WarcRecord?
         /// Bytes of the reply read but not delivered yet.
         var rest: ArraySlice<UInt8> = []
 
-        init(
-            _ request: [UInt8], _ turns: RecordedTurns, _ end: RecordedEnd,
-            _ truncated: Truncation?,
-            _ reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
-        ) {
-            (number, facts, failure) = (end.number, end.facts, end.failure)
-            self.request = request
-            self.turns = turns
-            self.truncated = truncated
-            (box, file, total) = (reply?.box, reply?.file ?? 0, reply?.total ?? 0)
-        }
+        var total: Int { reply?.header?.blockBytes ?? 0 }
     }
 
     /// Longest request to compare; the rest of a longer one is ignored.
     private static let requestBytesMax = 64 << 20
 
-    /// - Parameter met: Metadata of the connection; usually from the same recording.
+    /// - Parameter met: The recording of the connection; usually that of the reply, too.
     init(
-        _ replayer: Replayer, _ candidates: [Int], met: RecordedEnd, _ redaction: Redaction,
-        keepsDatagrams: Bool
+        _ replayer: Replayer, _ candidates: [Int], met: (number: Int, facts: CaptureFacts),
+        _ redaction: Redaction, keepsDatagrams: Bool, isSecure: Bool
     ) {
         self.replayer = replayer
         self.met = met
@@ -59,23 +48,39 @@ final class ReplayConversation {
             !replayer.index.recordings[number].isFailureAlone
         }
         self.redaction = redaction
-        self.keepsDatagrams = keepsDatagrams
+        (self.keepsDatagrams, self.isSecure) = (keepsDatagrams, isSecure)
     }
 
-    deinit { letGo() }
-
-    private func letGo() {
-        if let box = present?.box { replayer.giveBack(box, of: present?.file ?? 0) }
-        present = nil
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        switch try state() {
+        case .ready: return .bytes(try read(into: buffer))
+        case .waiting: return .wouldBlock(.readable)
+        case .over:
+            // Datagrams have no end.
+            return keepsDatagrams ? .wouldBlock(.readable) : .ended(try end())
+        }
     }
 
-    func send(_ bytes: UnsafeRawBufferPointer) {
+    func send(_ bytes: UnsafeRawBufferPointer) -> TransportWrite {
         sent += bytes
         sentDatagrams += 1
         (hasLooked, sentOfRequest) = (false, nil)
+        return .bytes(bytes.count)
     }
 
-    enum State {
+    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
+        guard readiness != .writable else { return }
+        switch try state() {
+        case .ready: return
+        case .waiting: throw .notRecorded("a reply to what has been sent")
+        case .over: if keepsDatagrams { throw .silence(.body) }
+        }
+    }
+
+    /// A plugin program gets each piece only after it has read the one before.
+    var keepsPieces: Bool { true }
+
+    private enum State {
         /// The next byte may be delivered.
         case ready
         /// The client must send more first.
@@ -85,7 +90,7 @@ final class ReplayConversation {
     }
 
     /// - Throws: `not-recorded` if no recording matches the sent bytes.
-    func state() throws(FetchError) -> State {
+    private func state() throws(FetchError) -> State {
         guard let played = try find() else { return .waiting }
         if keepsDatagrams {
             guard let needed = played.turns.datagram(givenDatagrams)?.sent else { return .over }
@@ -97,16 +102,17 @@ final class ReplayConversation {
     }
 
     /// Number of bytes of the reply that may be delivered by now.
-    private func limit(_ played: Played) -> Int {
+    private func limit(_ played: Match) -> Int {
         if replayer.isLoose { return played.total }
-        let count = sentOfRequest ?? masked(played).count
+        let count =
+            sentOfRequest ?? (forms.first(where: played.request.starts(with:)) ?? sent).count
         sentOfRequest = count
         return played.turns.available(afterSending: count, of: played.total)
     }
 
     /// Delivers the next bytes, if any.
-    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> Int {
-        guard let played = present else { return 0 }
+    private func read(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> Int {
+        guard var played = present else { return 0 }
         var room = buffer.count
         if keepsDatagrams {
             room = min(room, played.turns.datagram(givenDatagrams)?.turn.bytes ?? 0)
@@ -116,13 +122,14 @@ final class ReplayConversation {
         }
         var count = 0
         while count < room {
-            if played.rest.isEmpty { played.rest = try played.box?.reader.block() ?? [] }
+            if played.rest.isEmpty { played.rest = try played.reply?.reader.block() ?? [] }
             if played.rest.isEmpty { break }
             let piece = played.rest.prefix(room - count)
             UnsafeMutableRawBufferPointer(rebasing: buffer[count...]).copyBytes(from: piece)
             played.rest = played.rest.dropFirst(piece.count)
             count += piece.count
         }
+        present?.rest = played.rest
         given += count
         return count
     }
@@ -130,43 +137,31 @@ final class ReplayConversation {
     /// The recorded end of the connection, behind its last byte.
     ///
     /// - Throws: The recorded error, if the client's fetch ended before the server's reply.
-    func end(isSecure: Bool) throws(FetchError) -> ByteStream.Ending {
+    private func end() throws(FetchError) -> ByteStream.Ending {
         guard let played = present else { return .endOfFile }
-        switch played.truncated {
-        case .length: throw played.failure ?? .recordedLimit
-        case .time:
-            throw played.failure
-                ?? FetchError(.timeout, .body, "the recording ends where its time was over")
-        case .disconnect, .unspecified: return played.facts.ending ?? .reset
-        case nil: break
-        }
+        if let error = played.truncated?.limitError { throw played.facts.failure ?? error }
         if let ending = played.facts.ending { return ending }
-        if played.total == 0, let failure = played.failure { throw failure }
+        if played.truncated != nil { return .reset }
+        if played.total == 0, let failure = played.facts.failure { throw failure }
         return isSecure ? .closeNotify : .endOfFile
     }
 
     // MARK: Finding
 
-    /// The sent bytes with secrets masked as in the recording.
-    private func masked(_ played: Played) -> [UInt8] {
-        let forms = [sent] + redaction.forms(of: sent)
-        return forms.first { played.request.starts(with: $0) } ?? sent
-    }
-
-    private func fits(_ request: [UInt8]) -> Bool {
-        ([sent] + redaction.forms(of: sent)).contains { request.starts(with: $0) }
-    }
+    /// The forms that a recording may have of the sent bytes: secrets may be masked.
+    private var forms: [[UInt8]] { [sent] + redaction.forms(of: sent) }
 
     /// Selects the recording for the sent bytes; `nil` while more of the request may come.
-    private func find() throws(FetchError) -> Played? {
+    private func find() throws(FetchError) -> Match? {
         if hasLooked { return present }
-        if let present, replayer.isLoose || fits(present.request) {
+        if let present,
+            replayer.isLoose || forms.contains(where: present.request.starts(with:))
+        {
             hasLooked = true
             return present
         }
         let beginning = present == nil ? [] : try givenBytes()
-        letGo()
-        sentOfRequest = nil
+        (present, sentOfRequest) = (nil, nil)
         guard let number = try number(beginning) else { return nil }
         hasLooked = true
         replayer.notePlayed(number)
@@ -185,11 +180,11 @@ final class ReplayConversation {
     private func number(_ beginning: [UInt8]) throws(FetchError) -> Int? {
         if replayer.isLoose { return replayer.next(candidates) }
         if beginning.isEmpty, let number = try exact() { return number }
-        let forms = [sent] + redaction.forms(of: sent)
+        let forms = forms
         let limit = (forms.map(\.count).max() ?? 0) + 1
         var (fitting, isPartial) = ([Int](), false)
         // Many recordings may share one request record: read it once.
-        var (place, request) = (RecordPlace?.none, [UInt8]())
+        var (place, request) = (WarcPlace?.none, [UInt8]())
         for number in candidates {
             let recording = replayer.index.recordings[number]
             if place == nil || recording.request != place {
@@ -220,9 +215,9 @@ final class ReplayConversation {
         let own = Set(candidates)
         for algorithm in algorithms {
             let digest = try Digest(algorithm)
-            for form in [sent] + redaction.forms(of: sent) {
+            for form in forms {
                 digest.update(form[...])
-                let key = BlockDigest(algorithm: algorithm, bytes: digest.finish())
+                let key = WarcDigest(algorithm: algorithm, bytes: digest.finish())
                 let found = replayer.index.recordings(ofRequest: key)
                 // Only this URL's: the same request line is sent to many hosts.
                 let mine = found.filter(own.contains)
@@ -232,65 +227,29 @@ final class ReplayConversation {
         return nil
     }
 
-    private func open(_ number: Int) throws(FetchError) -> Played {
+    private func open(_ number: Int) throws(FetchError) -> Match {
         let recording = replayer.index.recordings[number]
         let request = try replayer.block(recording.request, upTo: Self.requestBytesMax)
-        let turns = try RecordedTurns(recording, replayer)
-        let end = number == met.number ? met : try RecordedEnd(number, replayer)
+        let turns = try Turns(recording, replayer)
+        let facts = number == met.number ? met.facts : try CaptureFacts(number, replayer)
         let source = try replayer.index.source(of: recording)
-        var reply: (box: Replayer.ReaderBox, file: Int, total: Int)?
-        if let place = source.response {
-            let box = try replayer.reader(of: place.file)
-            box.reader.seek(to: place.offset)
-            reply = (box, place.file, try box.reader.next()?.blockBytes ?? 0)
-        }
-        return Played(
-            request ?? [], turns, end,
-            recording.truncated ?? source.truncated, reply)
+        var reply: WarcRecord?
+        if let place = source.response { reply = try WarcRecord(place, replayer) }
+        return Match(
+            number: number, request: request ?? [], turns: turns, facts: facts,
+            truncated: recording.truncated ?? source.truncated, reply: reply)
     }
 }
 
-extension FetchError {
-    /// Error for a body that was truncated at an unknown limit.
-    static let recordedLimit = FetchError(
-        .tooLarge, .body, "the recording has only the beginning of the body")
-}
-
-/// A recording as a connection.
-final class ReplayCarrier: Carrier {
-    private let conversation: ReplayConversation
-    private let isSecure: Bool
-
-    init(_ conversation: ReplayConversation, isSecure: Bool = false) {
-        (self.conversation, self.isSecure) = (conversation, isSecure)
-    }
-
-    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
-        switch try conversation.state() {
-        case .ready: return .bytes(try conversation.receive(into: buffer))
-        case .waiting: return .wouldBlock(.readable)
-        case .over:
-            // Datagrams have no end.
-            if conversation.keepsDatagrams { return .wouldBlock(.readable) }
-            return .ended(try conversation.end(isSecure: isSecure))
+extension Truncation {
+    /// The error of a body that was cut off by a limit of the recorded run; `nil` if its connection
+    /// has ended too early.
+    var limitError: FetchError? {
+        switch self {
+        case .length:
+            FetchError(.tooLarge, .body, "the recording has only the beginning of the body")
+        case .time: FetchError(.timeout, .body, "the recording ends where its time was over")
+        case .disconnect, .unspecified: nil
         }
     }
-
-    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
-        conversation.send(bytes)
-        return .bytes(bytes.count)
-    }
-
-    func wait(for readiness: Readiness, by deadline: Instant) throws(FetchError) {
-        guard readiness != .writable else { return }
-        switch try conversation.state() {
-        case .ready: return
-        case .waiting: throw .notRecorded("a reply to what has been sent")
-        case .over:
-            if conversation.keepsDatagrams { throw .silence(.body) }
-        }
-    }
-
-    /// A plugin program gets each piece only after it has read the one before.
-    var keepsPieces: Bool { true }
 }

@@ -1,32 +1,15 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-enum Block {
-    case bytes([UInt8])
-    /// Bytes, followed by the content of a spool from an offset on.
-    case spool([UInt8], BlockSpool, from: Int)
-
-    static func of(_ spool: BlockSpool) -> Block {
-        spool.whole.map { .bytes($0) } ?? .spool([], spool, from: 0)
-    }
-
-    var count: Int {
-        switch self {
-        case .bytes(let bytes): bytes.count
-        case .spool(let head, let spool, let start): head.count + spool.count - start
-        }
-    }
-}
-
 /// The reason why a block is truncated (WARC 1.1, section 5.13).
 package enum Truncation: String, Sendable {
     case length, time, disconnect, unspecified
 }
 
-/// A finished exchange with its secrets masked, ready for the archive.
-struct FinishedExchange {
-    let target: String
-    let date: RecordDate
+/// An exchange with its secrets masked, ready for the archive.
+struct Capture {
+    var target: String
+    var date = ArchiveFile.now
     /// Subtype of the messages' media type; `nil` for HTTP.
     var subtype: String?
     var connection: Connection?
@@ -50,7 +33,9 @@ struct FinishedExchange {
     /// Options of the request other than the URL, as JSON; `nil` for none.
     var asked: [UInt8]?
 
-    init(target: String, date: RecordDate) { (self.target, self.date) = (target, date) }
+    init(target: String) { self.target = target }
+
+    var isHTTP: Bool { subtype == nil }
 
     /// Media subtype of the blocks, below "application".
     var mediaSubtype: String { subtype ?? MessageHead.subtype }
@@ -97,59 +82,5 @@ struct FinishedExchange {
             if let asked { writer.member(named: "request") { $0.raw(asked[...]) } }
             if let replyHead { writer.member(named: "head", bytes: replyHead) }
         }
-    }
-
-    func failureFields(_ error: FetchError) -> [UInt8] {
-        var fields: [(String, String?)] = [
-            ("outcome", error.outcome.rawValue), ("exit", String(error.outcome.exitStatus)),
-            ("message", error.message), ("phase", error.phase.rawValue),
-            ("errno", error.errnoName), ("expected", error.expected), ("actual", error.actual),
-        ]
-        fields.append(("hint", error.hint))
-        if case .raise(let limit)? = error.remedy { fields.append(("limit", limit.word)) }
-        var text: [UInt8] = []
-        for case (let name, let value?) in fields {
-            text.append(name + ": ")
-            text += value.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
-            text += ASCII.crlf
-        }
-        return text
-    }
-}
-
-extension ByteStream.Ending {
-    var word: String {
-        switch self {
-        case .closeNotify: "close_notify"
-        case .endOfFile: "fin"
-        case .reset: "reset"
-        }
-    }
-
-    init?(word: String) {
-        let all: [ByteStream.Ending] = [.closeNotify, .endOfFile, .reset]
-        guard let ending = all.first(where: { $0.word == word }) else { return nil }
-        self = ending
-    }
-}
-
-extension FetchError.Remedy.Limit {
-    private static let all: [FetchError.Remedy.Limit] = [
-        .connectTime, .silence, .totalTime, .bodyBytes,
-    ]
-
-    var word: String? {
-        switch self {
-        case .connectTime: "connect-time"
-        case .silence: "silence"
-        case .totalTime: "total-time"
-        case .bodyBytes: "body-bytes"
-        default: nil
-        }
-    }
-
-    init?(word: String) {
-        guard let limit = Self.all.first(where: { $0.word == word }) else { return nil }
-        self = limit
     }
 }

@@ -4,7 +4,9 @@ package import SmallWebCore
 
 /// Reads an archive record by record, plain or with a gzip member for each record. Never holds more
 /// than a piece of a block in memory.
-package final class ArchiveReader {
+//
+// @unchecked: used by one owner at a time.
+package final class WarcReader: @unchecked Sendable {
     package let path: String
     package let isCompressed: Bool
     /// Offset in the file of the current record, and the end of the file after the last one.
@@ -16,8 +18,9 @@ package final class ArchiveReader {
     private var hasWhole = false
 
     private let file: Descriptor
-    private var decoder = RecordDecoder()
-    private let members: GzipMembers?
+    private var decoder = WarcDecoder()
+    /// `nil` for an archive that is not compressed.
+    private let members: Inflater?
     /// Bytes read from the file and not used yet: a suffix of `piece`.
     private var input: ArraySlice<UInt8> = []
     /// File offset of the next read, directly behind `input`.
@@ -29,6 +32,8 @@ package final class ArchiveReader {
     private var isInRecord = false
 
     private static let pieceBytes = 65_536
+    /// The beginning of a member (RFC 1952, section 2.3): magic number and method "deflate".
+    private static let memberMagic: [UInt8] = [0x1F, 0x8B, 0x08]
 
     /// - Throws: `read` for a file that cannot be opened, or is a directory, a pipe or a device.
     package init(_ path: String) throws(FetchError) {
@@ -47,7 +52,7 @@ package final class ArchiveReader {
             throw FetchError(.read, .input, message, errnoName: error.name)
         }
         self.isCompressed = isCompressed
-        members = isCompressed ? try GzipMembers() : nil
+        members = isCompressed ? try Inflater(.gzip) : nil
     }
 
     private static func isCompressed(_ file: Int32) throws(SystemError) -> Bool {
@@ -58,7 +63,7 @@ package final class ArchiveReader {
         }
         var magic = [UInt8](repeating: 0, count: 3)
         let count = max(1, try systemCall { pread(file, &magic, magic.count, 0) })
-        return magic.prefix(count).elementsEqual(GzipMembers.magic.prefix(count))
+        return magic.prefix(count).elementsEqual(Self.memberMagic.prefix(count))
     }
 
     /// True once the current record's version line has arrived.
@@ -82,7 +87,7 @@ package final class ArchiveReader {
             (position, input) = (offset, [])
         }
         (self.offset, inflated) = (offset, [])
-        (decoder, isInRecord, fault) = (RecordDecoder(), false, nil)
+        (decoder, isInRecord, fault) = (WarcDecoder(), false, nil)
         members?.reset()
     }
 
@@ -90,7 +95,7 @@ package final class ArchiveReader {
     ///
     /// - Throws: `protocol-error` for a file that is not a WARC, with the offset; `read`;
     ///   `interrupted` and `timeout`, since an archive may have millions of records.
-    package func next() throws(FetchError) -> RecordHeader? {
+    package func next() throws(FetchError) -> WarcHeader? {
         try LongWork.check()
         if isInRecord { try skip() }
         // The last member had more data than its record.
@@ -100,7 +105,7 @@ package final class ArchiveReader {
             return nil
         }
         offset = position - input.count
-        if let members, members.isBetweenMembers { members.reset() }
+        if let members, members.isBetweenStreams { members.reset() }
         isInRecord = true
         guard case .header(let header)? = try element() else {
             throw broken(Malformed(why: "a record has no header"))
@@ -112,7 +117,7 @@ package final class ArchiveReader {
     /// truncated by the end of the file is the last one.
     ///
     /// - Throws: ``damage`` if no record is whole; `read`.
-    package func nextWhole() throws(FetchError) -> RecordHeader? {
+    package func nextWhole() throws(FetchError) -> WarcHeader? {
         while true {
             if fault != nil, try !recover() { break }
             do throws(FetchError) {
@@ -139,7 +144,7 @@ package final class ArchiveReader {
     /// truncated by the end of the file: its body may be an archive itself.
     private func recover() throws(FetchError) -> Bool {
         guard let fault, !fault.isTorn || !hasBegunRecord else { return false }
-        let mark = members == nil ? RecordHeader.magic : GzipMembers.magic
+        let mark = members == nil ? WarcHeader.magic : Self.memberMagic
         // Inflating a truncated member consumes the beginning of the next one, too.
         let back = members == nil ? 0 : 1024
         var place = offset + max(1, fault.headerBytes)
@@ -205,7 +210,7 @@ package final class ArchiveReader {
     }
 
     /// - Returns: `nil` at the end of the record.
-    private func element() throws(FetchError) -> RecordDecoder.Element? {
+    private func element() throws(FetchError) -> WarcDecoder.Element? {
         while true {
             do throws(Malformed) {
                 let element =
@@ -217,10 +222,9 @@ package final class ArchiveReader {
                 }
                 if let element { return element }
                 if let members {
-                    inflated = []
-                    inflated = try members.inflate(&input)
+                    try inflate(members)
                     if !inflated.isEmpty { continue }
-                    if members.isBetweenMembers {
+                    if members.isBetweenStreams {
                         throw Malformed(
                             why: decoder.torn?.why ?? "a gzip member has nothing in it")
                     }
@@ -241,7 +245,7 @@ package final class ArchiveReader {
     /// Ends the member of a record: a member holds exactly one.
     private func endMember() throws(Malformed) {
         guard let members else { return }
-        while inflated.isEmpty && !members.isBetweenMembers {
+        while inflated.isEmpty && !members.isBetweenStreams {
             if input.isEmpty {
                 do throws(FetchError) {
                     guard try fill() else {
@@ -251,14 +255,24 @@ package final class ArchiveReader {
                     throw Malformed(why: error.message, isTorn: true)
                 }
             }
-            inflated = try members.inflate(&input)
+            try inflate(members)
         }
         // The record itself is whole, so the next call of `next()` reports the fault.
         if !inflated.isEmpty {
             fault = Malformed(
                 why: "the gzip member has more in it than a record: "
                     + "such a file must be compressed again, record by record",
-                isBehindRecord: inflated.first != RecordHeader.magic.first)
+                isBehindRecord: inflated.first != WarcHeader.magic.first)
+        }
+    }
+
+    private func inflate(_ members: Inflater) throws(Malformed) {
+        do throws(FetchError) {
+            // Released first, which saves a copy.
+            inflated = []
+            inflated = try members.inflate(&input)
+        } catch {
+            throw Malformed(why: error.message)
         }
     }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+package import SmallWebCore
 
 /// An error in the bytes of an archive, with the message to show.
 package struct Malformed: Error, Sendable, Hashable {
@@ -13,21 +13,16 @@ package struct Malformed: Error, Sendable, Hashable {
 }
 
 /// The header of a WARC record (WARC 1.1, section 4): a version and named fields.
-package struct RecordHeader: Sendable, Hashable {
+package struct WarcHeader: Sendable, Equatable {
     /// `1.0` or `1.1`.
     package let version: String
     /// All fields in order, unchanged; repeated ones repeated.
     package private(set) var fields: [(name: String, value: String)]
     package let blockBytes: Int
 
-    package static func == (left: RecordHeader, right: RecordHeader) -> Bool {
+    package static func == (left: WarcHeader, right: WarcHeader) -> Bool {
         left.version == right.version && left.blockBytes == right.blockBytes
             && left.fields.elementsEqual(right.fields) { $0 == $1 }
-    }
-
-    package func hash(into hasher: inout Hasher) {
-        hasher.combine(blockBytes)
-        for field in fields { hasher.combine(field.value) }
     }
 
     /// Longest header in bytes: room for a target of a megabyte.
@@ -39,7 +34,7 @@ package struct RecordHeader: Sendable, Hashable {
     /// - Returns: The header and its length; `nil` while its end has not arrived.
     package static func parse(
         _ bytes: ArraySlice<UInt8>
-    ) throws(Malformed) -> (header: RecordHeader, bytes: Int)? {
+    ) throws(Malformed) -> (header: WarcHeader, bytes: Int)? {
         let version = try checkVersion(bytes)
         guard let version, let end = try end(of: bytes) else {
             guard bytes.count < bytesMax else {
@@ -52,7 +47,7 @@ package struct RecordHeader: Sendable, Hashable {
         }
         let count = end - bytes.startIndex
         do throws(Malformed) {
-            return (try RecordHeader(version: version, parsing: bytes[..<end]), count)
+            return (try WarcHeader(version: version, parsing: bytes[..<end]), count)
         } catch {
             throw Malformed(why: error.why, headerBytes: count)
         }
@@ -173,11 +168,61 @@ package struct RecordHeader: Sendable, Hashable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
+    /// The digest in a field, by the field's name in lower case; `nil` for one that proves nothing.
+    func digest(_ name: String) -> WarcDigest? { self[name].flatMap(WarcDigest.init) }
+
     /// `<urn:uuid:…>`, unchanged.
     package var id: String? { self["warc-record-id"] }
 
     /// The media type of the block, in lower case and without its parameters.
     package var contentType: String? {
         self["content-type"].flatMap { MediaType(parsing: $0)?.essence }
+    }
+}
+
+/// A digest as archives write it: `ALGORITHM:TEXT`, hexadecimal or Base32 (RFC 4648, section 6).
+package struct WarcDigest: Sendable, Hashable {
+    package let algorithm: Digest.Algorithm
+    package let bytes: [UInt8]
+
+    package init(algorithm: Digest.Algorithm, bytes: [UInt8]) {
+        (self.algorithm, self.bytes) = (algorithm, bytes)
+    }
+
+    /// - Returns: `nil` for an unknown algorithm or form: such a digest proves nothing.
+    package init?(_ text: String) {
+        guard let colon = text.utf8.firstIndex(of: ASCII.colon) else { return nil }
+        let algorithm: Digest.Algorithm
+        switch text[..<colon].lowercased() {
+        case "sha1", "sha-1": algorithm = .sha1
+        case "sha256", "sha-256": algorithm = .sha256
+        default: return nil
+        }
+        let value = text[colon...].dropFirst().utf8
+        let bytes =
+            value.count == 2 * algorithm.byteCount
+            ? ASCII.bytes(hex: value) : Self.bytes(base32: value)
+        guard let bytes, bytes.count == algorithm.byteCount else { return nil }
+        (self.algorithm, self.bytes) = (algorithm, bytes)
+    }
+
+    /// Accepts text with or without padding, in either case.
+    private static func bytes(base32 text: some Collection<UInt8>) -> [UInt8]? {
+        var (bytes, value, bits) = ([UInt8](), UInt32(0), 0)
+        for byte in text where byte != UInt8(ascii: "=") {
+            let lower = ASCII.lowercased(byte)
+            let digit: UInt8
+            switch lower {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"): digit = lower - UInt8(ascii: "a")
+            case UInt8(ascii: "2")...UInt8(ascii: "7"): digit = lower - UInt8(ascii: "2") + 26
+            default: return nil
+            }
+            value = value << 5 | UInt32(digit)
+            bits += 5
+            guard bits >= 8 else { continue }
+            bits -= 8
+            bytes.append(UInt8(truncatingIfNeeded: value >> UInt32(bits)))
+        }
+        return bytes
     }
 }

@@ -2,7 +2,8 @@
 internal import SmallWebCore
 internal import SmallWebTransport
 
-struct RecordedFacts {
+/// Recorded metadata of a connection and of how it ended.
+struct CaptureFacts {
     private(set) var port: UInt16?
     private(set) var ending: ByteStream.Ending?
     private(set) var traffic = Ending.Traffic()
@@ -10,9 +11,24 @@ struct RecordedFacts {
     private(set) var head: [UInt8]?
     private(set) var certificate: [UInt8]?
     private(set) var proxy: String?
+    private(set) var failure: FetchError?
+    /// Options of the request other than the URL.
+    private(set) var asked: JSONValue?
     private var tls: JSONValue?
 
+    /// Longest metadata or failure record to read, in bytes.
+    static let textBytesMax = 1 << 20
+
     init() {}
+
+    /// - Parameter number: Index of the recording.
+    init(_ number: Int, _ replayer: Replayer) throws(FetchError) {
+        let recording = replayer.index.recordings[number]
+        let texts = try replayer.blocks(
+            [recording.facts, recording.failure], notOver: Self.textBytesMax)
+        self.init(texts[0])
+        failure = texts[1].flatMap { FetchError(warcFields: $0) }
+    }
 
     /// - Parameter json: Untrusted input; malformed values are ignored.
     init(_ json: [UInt8]?) {
@@ -24,6 +40,7 @@ struct RecordedFacts {
         head =
             facts["head"]?.string.map { Array($0.utf8) }
             ?? facts["head_base64"]?.string.flatMap(Base64.decode)
+        asked = facts["request"]
         tls = facts["tls"]
         certificate = Self.digest(tls?["cert"])
     }
@@ -54,26 +71,24 @@ struct RecordedFacts {
     }
 }
 
-/// Recorded metadata of a connection and of how it ended.
-struct RecordedEnd {
-    let number: Int
-    let facts: RecordedFacts
-    let failure: FetchError?
-
-    /// Longest metadata or failure record to read, in bytes.
-    static let bytesMax = 1 << 20
-
-    init(_ number: Int, _ replayer: Replayer) throws(FetchError) {
-        self.number = number
-        let recording = replayer.index.recordings[number]
-        let blocks = try replayer.blocks(
-            [recording.facts, recording.failure], notOver: Self.bytesMax)
-        facts = RecordedFacts(blocks[0])
-        failure = blocks[1].flatMap { FetchError(warcFields: $0) }
-    }
-}
-
 extension FetchError {
+    /// The error as `application/warc-fields`.
+    var warcFields: [UInt8] {
+        var fields: [(String, String?)] = [
+            ("outcome", outcome.rawValue), ("exit", String(outcome.exitStatus)),
+            ("message", message), ("phase", phase.rawValue), ("errno", errnoName),
+            ("expected", expected), ("actual", actual), ("hint", hint),
+        ]
+        if case .raise(let limit)? = remedy { fields.append(("limit", limit.word)) }
+        var text: [UInt8] = []
+        for case (let name, let value?) in fields {
+            text.append(name + ": ")
+            text += value.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
+            text += ASCII.crlf
+        }
+        return text
+    }
+
     /// Parses an error recorded as `application/warc-fields`; `nil` if it is malformed.
     init?(warcFields text: [UInt8]) {
         var fields: [String: String] = [:]
@@ -96,71 +111,38 @@ extension FetchError {
     }
 }
 
-struct RecordedTurns {
-    struct Turn {
-        let isSent: Bool
-        let bytes: Int
-        /// Totals at the end of this turn: bytes sent, bytes received, and number of received
-        /// turns.
-        let sent, received, replies: Int
-    }
-
-    /// At most ``RecordedFacts/bytesMax`` bytes in total, so that sums do not overflow.
-    private(set) var turns: [Turn] = []
-
-    /// Longest record of turns to read, in bytes: more than smallweb ever writes.
-    static let bytesMax = 4 << 20
-
-    /// - Parameter json: `nil` if unknown: the whole reply is then available at once.
-    init(_ json: [UInt8]?) {
-        guard let json, let value = try? JSONValue.parse(json[...]),
-            case .array(let list)? = value["turns"]
-        else { return }
-        var (sent, received, replies) = (0, 0, 0)
-        for case .array(let entry) in list where entry.count == 3 {
-            guard let word = entry[0].string, let bytes = entry[1].integer, bytes >= 0,
-                bytes <= RecordedFacts.bytesMax - sent - received
-            else { continue }
-            let isSent = word == "sent"
-            sent += isSent ? bytes : 0
-            received += isSent ? 0 : bytes
-            replies += isSent ? 0 : 1
-            turns.append(
-                Turn(
-                    isSent: isSent, bytes: bytes, sent: sent, received: received,
-                    replies: replies))
+extension ByteStream.Ending {
+    var word: String {
+        switch self {
+        case .closeNotify: "close_notify"
+        case .endOfFile: "fin"
+        case .reset: "reset"
         }
     }
 
-    init(_ recording: Recording, _ replayer: Replayer) throws(FetchError) {
-        self.init(try replayer.blocks([recording.turns], notOver: Self.bytesMax)[0])
+    init?(word: String) {
+        let all: [ByteStream.Ending] = [.closeNotify, .endOfFile, .reset]
+        guard let ending = all.first(where: { $0.word == word }) else { return nil }
+        self = ending
     }
+}
 
-    /// Number of bytes the server had sent before it needed more than `sent` bytes from the client.
-    ///
-    /// - Parameter total: Length of the reply, and the result if no turn limits it.
-    func available(afterSending sent: Int, of total: Int) -> Int {
-        min(total, first { $0.sent > sent }.map { turns[$0].received } ?? total)
-    }
+extension FetchError.Remedy.Limit {
+    private static let words: KeyValuePairs<FetchError.Remedy.Limit, String> = [
+        .connectTime: "connect-time", .silence: "silence", .totalTime: "total-time",
+        .bodyBytes: "body-bytes",
+    ]
 
-    /// A received datagram by its number, and the number of datagrams sent before it.
-    func datagram(_ number: Int) -> (sent: Int, turn: Turn)? {
-        first { $0.replies > number }.map { ($0 - number, turns[$0]) }
-    }
+    var word: String? { Self.words.first { $0.key == self }?.value }
 
-    /// Binary search for the first turn that fits; all turns behind it must fit, too.
-    private func first(where fits: (Turn) -> Bool) -> Int? {
-        var (low, high) = (0, turns.count)
-        while low < high {
-            let middle = (low + high) / 2
-            if fits(turns[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low < turns.count ? low : nil
+    init?(word: String) {
+        guard let limit = Self.words.first(where: { $0.value == word }) else { return nil }
+        self = limit.key
     }
 }
 
 extension JSONValue {
-    fileprivate var integer: Int? {
+    var integer: Int? {
         if case .number(let text) = self { Int(text) } else { nil }
     }
 }
