@@ -10,9 +10,7 @@ struct Trace: EventSink {
 
     func take(_ event: Event) {
         if case .note(let note) = event { messages.note(url, note) }
-        if case .connected(let connection) = event,
-            connection.tls?.trust?.verdict == .firstUse
-        {
+        if case .connected(let connection) = event, connection.trust?.verdict == .firstUse {
             messages.pinned(connection.endpoint.description)
         }
         guard isVerbose else { return }
