@@ -40,7 +40,7 @@ package final class RequestLine {
         self.problem = problem
     }
 
-    /// - Parameter operand: Blanks around it are none of the URL, as in lists.
+    /// - Parameter operand: Blanks around it are left out, as in lists.
     package init(operand: String) {
         let isBlank = { (byte: UInt8) in ASCII.isSpace(byte) }
         var operand = operand

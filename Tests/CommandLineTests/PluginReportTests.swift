@@ -73,7 +73,7 @@ struct PluginReportTests {
     func aProgramThatCannotRunIsToldOfOnce(_ script: String, _ why: String) throws {
         _ = try smallweb.run(["plugin", "new", "hello"])
         let result = try smallweb.run(
-            ["plugin", "test", "./hello"], shell: script + " && exec \"$@\"")
+            ["plugin", "test", "-q", "./hello"], shell: script + " && exec \"$@\"")
         #expect(result.status == 110 && !result.text.contains("failed"), "\(result.text)")
         #expect(result.errors.contains(why), "\(result.errors)")
         #expect(result.errors.split(separator: "\n").count == 1, "\(result.errors)")
@@ -148,11 +148,11 @@ struct PluginReportTests {
             #expect(text.contains(old))
             try write(text.replacingOccurrences(of: old, with: new), to: manifest)
             let result = try smallweb.run(
-                ["plugin", "test", "./hello"], shell: "chmod -R go-w hello && exec \"$@\"")
+                ["plugin", "test", "-q", "./hello"], shell: "chmod -R go-w hello && exec \"$@\"")
             #expect(
                 result.errors == "smallweb: the plugin \(place): plugin.json \(words)\n")
         }
-        let missing = try smallweb.run(["plugin", "test", "./missing"])
+        let missing = try smallweb.run(["plugin", "test", "-q", "./missing"])
         #expect(
             missing.errors == "smallweb: the plugin ./missing: no such file or directory\n")
     }

@@ -30,7 +30,7 @@ package final class Reply {
     /// - Parameters:
     ///   - watchers: Receive every event.
     ///   - sinks: Receive the reply, from its head on, if it is wanted.
-    ///   - keepsRefusals: True if the reply is wanted even if it is no success.
+    ///   - keepsRefusals: True if the reply is wanted even if it is not a success.
     ///   - pace: Limits the rate of the body; `nil` for no limit.
     package init(
         to request: Request, _ log: FetchLog, watchers: [any EventSink],

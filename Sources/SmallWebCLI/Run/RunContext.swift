@@ -136,8 +136,8 @@ final class RunContext: @unchecked Sendable {
         }
         if asked.subject.line != nil {
             problem = problem?.inPart
-        } else if problem?.outcome == .badURL, let name = asked.url, isRegularFile(name) {
-            problem?.hint = "a list of URLs is @\(name)"
+        } else if problem?.outcome == .badURL, let hint = asked.url.flatMap(hint) {
+            problem?.hint = hint
         }
         let job = Job(
             n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
@@ -146,9 +146,20 @@ final class RunContext: @unchecked Sendable {
         return job
     }
 
-    private func isRegularFile(_ name: String) -> Bool {
+    /// The meaning of a word that is not a URL: a list, or a repository as ssh takes it.
+    private func hint(for word: String) -> String? {
         var facts = stat()
-        return stat(name, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+        if stat(word, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG {
+            return "a list of URLs is @\(word)"
+        }
+        let parts = word.split(separator: ":", maxSplits: 1)
+        guard parts.count == 2, let mark = parts[0].firstIndex(of: "@"),
+            let scheme = fetcher.registry.schemes.first(where: {
+                $0.hasReferences && $0.webScheme != nil && $0.secureForm == nil
+            })
+        else { return nil }
+        let host = parts[0][mark...].dropFirst()
+        return "repositories are fetched as \(scheme.name)://\(host)/\(parts[1])"
     }
 
     /// The settings for one URL, and a fetcher with them.

@@ -68,25 +68,15 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         }
         let reference = try Reference(parsing: text)
         guard let scheme = reference.scheme else {
-            throw .badURL("no scheme in \"\(text)\"", hint: Self.completion(of: text))
+            throw .badURL(
+                "no scheme in \"\(text)\"",
+                hint: text.utf8.contains(ASCII.dot)
+                    ? "write it in full, for example gemini://\(text)"
+                    : "a URL begins with its scheme, such as gemini://")
         }
         self.init(
             scheme: scheme, authority: reference.authority, path: reference.path,
             query: reference.query, fragment: reference.fragment)
-    }
-
-    /// A hint for a text without a scheme: a host, or the address of a repository as ssh takes it.
-    private static func completion(of text: String) -> String {
-        let words = text.split(separator: ":", maxSplits: 1)
-        if words.count == 2, let mark = words[0].firstIndex(of: "@"),
-            words[1].utf8.contains(where: { $0 == UInt8(ascii: "/") })
-        {
-            let host = words[0][words[0].index(after: mark)...]
-            return "repositories are fetched over HTTP: git+https://\(host)/\(words[1])"
-        }
-        return text.utf8.contains(ASCII.dot)
-            ? "write it in full, for example gemini://\(text)"
-            : "a URL begins with its scheme, such as gemini://"
     }
 
     /// Parses an absolute URI whose authority, if any, only its plugin interprets: it stays as

@@ -14,7 +14,7 @@ extension Command {
             + "file 8, with the offset of the fault.",
         examples: [
             "smallweb warc list night.warc.gz": "What is in an archive",
-            "smallweb warc cat night.warc.gz gemini://example.org/": "A page of it",
+            "smallweb warc cat night.warc.gz gemini://geminiprotocol.net/": "A page of it",
             "smallweb get --warc bug.warc.gz gemini://example.org/": "Record what goes wrong",
             "smallweb warc wire bug.warc.gz Fixtures/": "Make a test of it",
         ],
@@ -38,7 +38,8 @@ extension Command {
             + "the body of the latest recording of each URL, without asking its server. A URL "
             + "that is not in FILE is exit status 103.",
         examples: [
-            "smallweb warc cat night.warc.gz gemini://example.org/ > page.gmi": "Take a page out"
+            "smallweb warc cat night.warc.gz gemini://geminiprotocol.net/ > page.gmi":
+                "Take a page out"
         ],
         operands: [.file, .url], taker: .others
     ) { settings, words throws(FetchError) in
