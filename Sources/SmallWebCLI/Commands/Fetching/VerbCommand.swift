@@ -46,8 +46,8 @@ private struct VerbCommand {
             throw usageError("no URL", hint: "usage: smallweb \(verb.synopsis)")
         }
         // A path in the repository, as `get` has it.
-        if verb.operandKey != nil, let start = url.firstRange(of: "://")?.upperBound,
-            let slashes = url[start...].firstRange(of: "//")
+        if verb.operandKey != nil, let start = url.range(ofText: "://")?.upperBound,
+            let slashes = url[start...].range(ofText: "//")
         {
             let path = url[slashes.upperBound...]
             if !path.isEmpty && !path.contains("?") { paths.append(String(path)) }
