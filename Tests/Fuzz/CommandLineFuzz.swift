@@ -12,7 +12,8 @@ func order(_ input: [UInt8]) {
     let operand = RequestLine(operand: String(systemBytes: Array(line)))
     let isText = String(validating: line, as: UTF8.self) != nil
     check(isText == (operand.problem == nil), "an operand that is not UTF-8")
-    check(isText || operand.subject.rawURL == Array(line), "another operand")
+    let trimmed = line.drop(while: ASCII.isSpace).reversed().drop(while: ASCII.isSpace).reversed()
+    check(isText || operand.subject.rawURL == Array(trimmed), "another operand")
     check(order.url != nil || order.problem != nil, "neither a URL nor a problem")
     if let problem = order.problem {
         check(problem.message.hasPrefix("line 7: "), problem.message)

@@ -90,7 +90,8 @@ out_is_empty() { [ ! -s "$out" ] || problem "stdout is empty"; }
 err_says() { grep -qaF -e "$1" "$err" || problem "stderr has '$1'"; }
 err_lacks() { if grep -qaF -e "$1" "$err"; then problem "stderr lacks '$1'"; fi; }
 err_is_empty() { [ ! -s "$err" ] || problem "stderr is empty"; }
-err_is_one_line() { [ "$(wc -l <"$err")" -eq 1 ] || problem "stderr is one line"; }
+# A hint does not count.
+err_is_one_line() { [ "$(grep -vc '^hint: ' "$err")" -eq 1 ] || problem "stderr is one line"; }
 err_is_one_line_and_a_hint() {
     [ "$(sed 's/:.*//' "$err" | tr '\n' ' ')" = 'smallweb hint ' ] \
         || problem "stderr is one line and a hint"

@@ -77,8 +77,9 @@ else
 fi
 
 if has less; then
-    # Of a terminal that it does not know less would ask first.
-    TERM=xterm LESSOPEN='|smallweb-lessopen %s' script -qec "less -FX $log" /dev/null </dev/null >"$work/out"
+    # Of a terminal that it does not know less would ask first. script(1) ends with its input, if less is late.
+    mkfifo "$work/keys"
+    TERM=xterm LESSOPEN='|smallweb-lessopen %s' script -qec "less -FX $log" /dev/null <>"$work/keys" >"$work/out"
     must "less opens a URL" grep -q 'The second' "$work/out"
 fi
 
