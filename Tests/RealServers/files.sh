@@ -33,8 +33,8 @@ files_checks() {
     err_says 'o space left'
     must test -c /dev/full
 
-    check "files: -o into a missing directory, without a hint for a script"
-    sw get -o "$work/no/such/file" "$plain/0/x"
+    check "files: -o into a missing directory, without a hint when it is quiet"
+    sw get -q -o "$work/no/such/file" "$plain/0/x"
     status_is 23
     err_is_one_line
     err_lacks hint
