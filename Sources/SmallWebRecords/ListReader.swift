@@ -28,7 +28,6 @@ package final class ListReader {
     private let name: String
     private var framer: LineFramer
     private var lines: ArraySlice<LineFramer.Line> = []
-    private var isAtStart = true
     private var isAtEnd = false
     /// True if the last line has no line feed.
     package private(set) var isTorn = false
@@ -75,11 +74,7 @@ package final class ListReader {
             let count = try systemCall { read(descriptor, &buffer, buffer.count) }
             isAtEnd = count == 0
             isTorn = isAtEnd && framer.isWithinLine
-            var bytes = buffer[..<count]
-            // The byte order mark of a file in UTF-8.
-            if isAtStart, bytes.starts(with: [0xEF, 0xBB, 0xBF]) { bytes = bytes.dropFirst(3) }
-            isAtStart = false
-            lines = framer.split(bytes, isLast: isAtEnd)[...]
+            lines = framer.split(buffer[..<count], isLast: isAtEnd)[...]
             return true
         } catch {
             if error.number == EAGAIN { return false }
