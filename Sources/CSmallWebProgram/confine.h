@@ -31,7 +31,8 @@ int confine_calls(const struct confinement *confinement);
 // descriptor that is readable when one waits, or -1 before Linux 5.5.
 int confine_pairs(void);
 
-// Lets the next waiting process make its pair. Returns 1, or 0 if none waits.
+// Lets the next waiting process make its pair; `pairs` must be readable. Returns 1, or 0 if the
+// process has gone meanwhile.
 int confine_grant(int pairs);
 
 #endif

@@ -10,7 +10,6 @@
 #include <linux/filter.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
-#include <poll.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -34,7 +33,10 @@ int confine_calls(const struct confinement *confinement) {
 
 int confine_pairs(void) { return -1; }
 
-int confine_grant(int pairs) { return 0 * pairs; }
+int confine_grant(int pairs) {
+    (void)pairs;
+    return 0;
+}
 
 #else
 
@@ -328,6 +330,7 @@ int confine_calls(const struct confinement *confinement) {
 
 int confine_pairs(void) {
     static struct filter filter;
+    filter.count = 0;
     load(&filter, offsetof(struct seccomp_data, nr));
     add(&filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_socketpair);
     finish(&filter, SECCOMP_RET_USER_NOTIF);
@@ -346,9 +349,7 @@ int confine_grant(int pairs) {
     // A newer kernel may write more than this header's size.
     union { struct seccomp_notif call; char room[512]; } waiting = {.room = {0}};
     union { struct seccomp_notif_resp call; char room[512]; } answer = {.room = {0}};
-    struct pollfd event = {.fd = pairs, .events = POLLIN};
-    if (poll(&event, 1, 0) <= 0 || !(event.revents & POLLIN)
-        || ioctl(pairs, SECCOMP_IOCTL_NOTIF_RECV, &waiting) != 0) return 0;
+    if (ioctl(pairs, SECCOMP_IOCTL_NOTIF_RECV, &waiting) != 0) return 0;
     answer.call.id = waiting.call.id;
     answer.call.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     return ioctl(pairs, SECCOMP_IOCTL_NOTIF_SEND, &answer) == 0;

@@ -195,14 +195,17 @@ static uint64_t moment(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Waits for a signal or a pair of sockets until `end`. Returns the signal, or 0.
-static int wait_until(uint64_t end, int signals, int pairs) {
+// Waits for a signal or a pair of sockets until `end`. Returns the signal, or 0. Sets `has_pair` if a
+// process waits for a pair.
+static int wait_until(uint64_t end, int signals, int pairs, int *has_pair) {
     struct pollfd events[] = {
         {.fd = signals, .events = POLLIN}, {.fd = pairs, .events = POLLIN}};
     uint64_t now = moment();
     struct timespec rest = {.tv_nsec = now < end ? (long)(end - now) : 0};
     struct signalfd_siginfo signal;
+    *has_pair = 0;
     if (ppoll(events, 2, &rest, NULL) <= 0) return 0;
+    *has_pair = events[1].revents & POLLIN;
     return read(signals, &signal, sizeof signal) > 0 ? (int)signal.ssi_signo : 0;
 }
 
@@ -229,9 +232,11 @@ static int wait_for(pid_t program, const struct start *start, int pairs, int *st
             return SWPROGRAM_ENDED;
         }
         if (ended.si_pid > 0) waitpid(ended.si_pid, NULL, __WALL);
-        if (wait_until(ended.si_pid > 0 ? 0 : next, signals, pairs) == SIGTERM) return -1;
+        int has_pair;
+        uint64_t end = ended.si_pid > 0 ? 0 : next;
+        if (wait_until(end, signals, pairs, &has_pair) == SIGTERM) return -1;
         int has_room = !watches || watch_has_room(start->program);
-        if (has_room && pairs >= 0 && confine_grant(pairs)) watch_pair();
+        if (has_room && has_pair && confine_grant(pairs)) watch_pair();
         // Neither orphans that end nor pairs that are made put off a sum that is due.
         if (has_room && moment() < next) continue;
         next = moment() + LOOK_NANOSECONDS;

@@ -157,7 +157,8 @@ private final class RecordOutput: Output, RecordTarget {
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         let recorder = recorder ?? recorder(job, job.request.map { FetchLog($0.uri) })
-        let (line, problem) = try await recorder.finish(result, result.outcome, path: nil)
+        let (line, problem) = try await recorder.finish(
+            result, result.outcome, message: result.ending?.message, path: nil)
         lines.append(line)
         let outcome = problem?.outcome ?? result.outcome
         // A request that was given up is not done.

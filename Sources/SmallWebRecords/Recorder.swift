@@ -103,28 +103,29 @@ package final class Recorder {
 
     /// - Parameters:
     ///   - outcome: The run's outcome for `result`.
+    ///   - message: The reason for a reply that is not a success.
     ///   - path: The file that the body is in, if it is in one.
     /// - Returns: The line, and the error if the body could not be kept.
     /// - Throws: `write` when the last chunk cannot be written.
     package func finish(
-        _ result: Attempt, _ outcome: Outcome, path: String?
+        _ result: Attempt, _ outcome: Outcome, message: String?, path: String?
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
         try body.writeChunks(of: [], isLast: true)
         try await links?.drain()
         do throws(FetchError) {
-            return (line(result, outcome, try await body.form(path: path, log)), nil)
+            return (line(result, outcome, message, try await body.form(path: path, log)), nil)
         } catch {
-            return (line(.failed(error), error.outcome, .omitted("not-written")), error)
+            return (line(.failed(error), error.outcome, nil, .omitted("not-written")), error)
         }
     }
 
     /// The `error` record of a request that could not be made.
     package func refusal(_ error: FetchError) -> [UInt8] {
-        line(.failed(error), error.outcome, .null)
+        line(.failed(error), error.outcome, nil, .null)
     }
 
     private func line(
-        _ result: Attempt, _ outcome: Outcome, _ form: RecordedBody.Form
+        _ result: Attempt, _ outcome: Outcome, _ message: String?, _ form: RecordedBody.Form
     ) -> [UInt8] {
         JSONWriter.line(wanted: options.fields) { writer in
             let (ending, error) = (result.ending, result.error)
@@ -148,7 +149,7 @@ package final class Recorder {
             if let count = log?.programConnections {
                 writer.member("program", object: count) { $0.member("connections", $1) }
             }
-            if let ending { write(ending, outcome, form, &writer) }
+            if let ending { write(ending, outcome, message, form, &writer) }
             if let error { write(error, form, &writer) }
             writer.member("redirects", array: log?.redirects ?? []) { writer, redirect in
                 writer.object { $0.members(of: redirect) }
@@ -165,14 +166,14 @@ package final class Recorder {
     }
 
     private func write(
-        _ ending: Ending, _ outcome: Outcome, _ form: RecordedBody.Form,
+        _ ending: Ending, _ outcome: Outcome, _ message: String?, _ form: RecordedBody.Form,
         _ writer: inout JSONWriter
     ) {
         let head = log?.head
         writer.member("status", head?.status)
         writer.member("class", (head?.replyClass ?? .success).rawValue)
         writeMeta(&writer)
-        if outcome != .ok, let message = ending.message {
+        if outcome != .ok, let message {
             writer.member("error", object: message) { writer, message in
                 writer.member("code", outcome.rawValue)
                 writer.member("message", message)

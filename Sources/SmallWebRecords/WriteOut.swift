@@ -27,8 +27,6 @@ package struct WriteOut: Sendable {
         "time_total": "time.total", "url_effective": "final_url", "urlnum": "n",
     ]
 
-    private static let reason = ["error", "message"]
-
     package static var names: [String] {
         curlNames.keys + RecordFields.all(.builtIn) + [
             "id", "json", "n", "stderr", "stdout", "tag", "type",
@@ -135,10 +133,8 @@ package struct WriteOut: Sendable {
     }
 
     /// Formats a terminal record as texts, with a flag for standard error.
-    ///
-    /// - Parameter error: The reason for a failure, which the record of a refusal does not have.
     package func pieces(
-        of record: [UInt8], error: String? = nil
+        of record: [UInt8]
     ) throws(FetchError) -> [(text: String, toError: Bool)] {
         let value = try JSONValue.parse(record[...])
         var toError = false
@@ -149,8 +145,7 @@ package struct WriteOut: Sendable {
             case .standardOutput: toError = false
             case .standardError: toError = true
             case .value(let path, let name):
-                let isReason = path == Self.reason && error != nil
-                let text = isReason ? error ?? "" : try Self.text(value, path, name, record)
+                let text = try Self.text(value, path, name, record)
                 pieces.append((TerminalText.escapeLine(text), toError))
             }
         }

@@ -90,6 +90,10 @@ import Testing
         let path = try smallweb.run(["log", "\(url)//docs/a.txt"])
         #expect(path.status == 0, "\(path.errors)")
         #expect(path.text == (try smallweb.run(["log", url, "--", "docs/a.txt"]).text))
+        #expect(path.text == (try smallweb.run(["get", "\(url)//docs/a.txt?log"]).text))
+        #expect(path.text != all.text)
+        let full = try smallweb.run(["log", "--format", "full", "--oneline", url])
+        #expect(full.text == all.text, "the last one holds")
     }
 
     @Test func aPipeIsUploaded() throws {
@@ -121,8 +125,11 @@ import Testing
         let result = try smallweb.run(["get", "--json", "\(capsule.place)/nothing"])
         let record = try JSONSerialization.jsonObject(with: Data(result.output))
         let error = (record as? [String: Any])?["error"] as? [String: Any]
-        #expect(error?["code"] as? String == "not-found" || error?["code"] != nil, "\(result.text)")
-        #expect((error?["message"] as? String)?.contains("51") ?? false, "\(result.text)")
+        #expect(error?["code"] as? String == "permanent-failure", "\(result.text)")
+        let message = try #require(error?["message"] as? String)
+        #expect(result.errors.hasPrefix("smallweb: \(capsule.place)/nothing: \(message)\n"))
+        let written = try smallweb.run(["get", "-w", "%{errormsg}", "\(capsule.place)/nothing"])
+        #expect(written.text == message)
         let page = try smallweb.run(["get", "--json", "\(capsule.place)/about"])
         #expect(!page.text.contains(#""error""#), "\(page.text)")
     }
@@ -147,5 +154,18 @@ import Testing
             let result = try smallweb.run(["get", url])
             #expect(result.errors.contains(hint), "\(result.errors)")
         }
+    }
+
+    /// Once, for a person alone.
+    @Test func theFirstVisitIsSaid() throws {
+        let capsule = try Capsule()
+        let said = "first visit: the key of \(capsule.place.dropFirst(9)) is pinned"
+        for isFirst in [true, false] {
+            let screen = try Screen(isTerminal: true, columns: 200)
+            #expect(try smallweb.run(["get", capsule.place + "/about"], on: screen) { _ in } == 0)
+            #expect(screen.shown.contains(said) == isFirst, "\(screen.shown)")
+        }
+        let other = Smallweb()
+        #expect(try other.run(["get", capsule.place + "/about"]).errors == "")
     }
 }

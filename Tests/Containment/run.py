@@ -34,6 +34,7 @@ GROUPS = ["contents", "metadata", "names", "sights", "looks", "descriptors", "so
 MEMORY = ["private", "shared", "pipes", "memfd",
           # Memory that no page of a process shows: see attack/holds.c.
           "torn", "torn-zero", "torn-large", "tables", "mappings", "usual-sockets", "large-sockets",
+          "empty-sockets",
           "usual-pipes", "sent-pages", "locks", "watches", "half-read", "rulesets", "listeners",
           "headless", "slots", "orphans"]
 SPACE = ["files", "unlinked", "small-files", "directories", "fallocate", "fallocate-beyond",

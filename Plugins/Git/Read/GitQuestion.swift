@@ -75,6 +75,11 @@ struct GitQuestion: Hashable, Sendable {
         try checkTogether()
     }
 
+    /// Adds a path in the repository to those that the answer is limited to.
+    mutating func limit(to path: [[UInt8]]) {
+        values[Key.path.name, default: []].append(Array(path.joined(separator: [ASCII.slash])))
+    }
+
     private func foreign(_ name: String, _ query: String) -> FetchError {
         let questions = kind == .content ? Kind.allCases.dropLast().map(\.rawValue) : []
         let known = (questions + kind.keys.map(\.name)).map { "\"\($0)\"" }

@@ -37,27 +37,33 @@ struct GitAddress: Hashable, Sendable {
             throw .badURL("no repository in the URL", hint: "write git://host/path/to/repository")
         }
         _ = try Self.decoded(repository.path)
-        path = try mark.map { mark throws(FetchError) in
+        let inside = try mark.map { mark throws(FetchError) in
             try text[mark...].split(separator: ASCII.slash).map { name throws(FetchError) in
                 try Self.name(name)
             }
         }
         query = uri.query
-        question = try GitQuestion(uri.query)
+        var question = try GitQuestion(uri.query)
         switch question.kind {
-        case .tar: break
+        case .tar: path = inside
         case .content:
-            guard version == nil || path != nil else {
+            guard question.version == nil || inside != nil else {
                 throw .badURL(
                     "?ref= without a path", hint: "write …/repository//path?ref=version")
             }
-        case .log, .describe, .difference, .references, .object:
-            guard path == nil else {
+            path = inside
+        case .log, .difference:
+            if let inside, !inside.isEmpty { question.limit(to: inside) }
+            path = nil
+        case .describe, .references, .object:
+            guard inside == nil else {
                 throw .badURL(
                     "a path in the repository before \"?\(uri.query ?? "")\"",
-                    hint: "name the repository alone, and a path as &path=")
+                    hint: "name the repository alone")
             }
+            path = nil
         }
+        self.question = question
     }
 
     /// True for everything but the list of references.

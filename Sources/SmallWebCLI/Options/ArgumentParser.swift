@@ -81,9 +81,10 @@ struct ArgumentParser {
             case .flag = option.action, value == nil
         {
             try settings.apply(Setting(option: option, value: "false", origin: .commandLine))
-        } else if name == "oneline", value == nil, let option = option("max-count") {
-            // The default of log.
-            settings.invocation.given.append(option.long)
+        } else if name == "oneline", value == nil, ofCommand("max-count") != nil,
+            let option = ofCommand("format")
+        {
+            try apply(option, "--\(name)", attached: "line")
         } else if programs == nil {
             lacksNames = true
         } else {
@@ -104,9 +105,7 @@ struct ArgumentParser {
     /// Parses `-fsSL`, `-o FILE` or `-oFILE`.
     private mutating func parseShort(_ text: Substring) throws(FetchError) {
         // `log -5`, as in git.
-        if text.allSatisfy(\.isNumber), settings.invocation.operands.first == "log",
-            let option = option("max-count")
-        {
+        if text.utf8.allSatisfy(ASCII.isDigit), let option = ofCommand("max-count") {
             return try apply(option, "-\(text)", attached: String(text))
         }
         var rest = text
@@ -157,6 +156,13 @@ struct ArgumentParser {
             if option.long == "plugin" { settings.connection.trustedPlugins.insert(value) }
         }
         try settings.apply(Setting(option: option, value: value, origin: .commandLine))
+    }
+
+    /// An option that the command before it takes.
+    private func ofCommand(_ name: Substring) -> Option? {
+        settings.invocation.operands.first.flatMap(Command.named).flatMap {
+            Option.named(name, where: $0.takes)
+        }
     }
 
     private func option(_ name: Substring) -> Option? {

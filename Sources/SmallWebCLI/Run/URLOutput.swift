@@ -237,11 +237,12 @@ final class URLOutput: Output {
             context.messages.hint("\(leftover) has the part that came: \(options) continues it")
         }
         guard let recorder else { return outcome }
-        let (line, problem) = try await recorder.finish(result, outcome, path: path)
+        let (line, problem) = try await recorder.finish(
+            result, outcome, message: message, path: path)
         if let problem { (outcome, message) = report(.failed(problem)) }
         try recorder.records.target?.writeRecord(line)
         let format = context.settings.output.writeOut
-        for (text, toError) in try format?.pieces(of: line, error: message) ?? [] {
+        for (text, toError) in try format?.pieces(of: line) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
         // An interrupted request is repeated by the next run, so the ledger must not have it.

@@ -165,6 +165,13 @@ static void take_large_sockets(void) { take_sockets(1 << 30); }
 static void usual_sockets(void) { in_processes(take_usual_sockets); }
 static void large_sockets(void) { in_processes(take_large_sockets); }
 
+// As many as there can be, before any is filled: each counts with all that it can hold.
+static void take_empty_sockets(void) {
+    int ends[2];
+    while (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0) claim(2 * 208 << 10);
+}
+static void empty_sockets(void) { in_processes(take_empty_sockets); }
+
 static void take_usual_pipes(void) {
     int ends[2];
     while (pipe2(ends, O_NONBLOCK) == 0) {
@@ -366,7 +373,8 @@ static void orphans(void) {
 const struct bound holds[] = {
     {"torn", torn}, {"torn-zero", torn_zero}, {"torn-large", torn_large},
     {"mapped-files", mapped_files}, {"tables", tables}, {"mappings", mappings},
-    {"usual-sockets", usual_sockets}, {"large-sockets", large_sockets},
+    {"usual-sockets", usual_sockets},
+    {"empty-sockets", empty_sockets}, {"large-sockets", large_sockets},
     {"usual-pipes", usual_pipes}, {"sent-pages", sent_pages}, {"locks", locks},
     {"watches", watches}, {"half-read", half_read}, {"rulesets", rulesets},
     {"listeners", listeners}, {"headless", headless},

@@ -40,19 +40,9 @@ private struct VerbCommand {
 
     func run(_ operands: [String]) throws(FetchError) -> Int32 {
         let last = min(settings.invocation.lastOperands, operands.count)
-        var words = operands.dropLast(last)
-        var paths = Array(operands.suffix(last))
-        guard var url = words.first else {
+        let words = operands.dropLast(last)
+        guard let url = words.first else {
             throw usageError("no URL", hint: "usage: smallweb \(verb.synopsis)")
-        }
-        // A path in the repository, as `get` has it.
-        if verb.operandKey != nil, let start = url.range(ofText: "://")?.upperBound,
-            let slashes = url[start...].range(ofText: "//")
-        {
-            let path = url[slashes.upperBound...]
-            if !path.isEmpty && !path.contains("?") { paths.append(String(path)) }
-            if !path.contains("?") { url = String(url[..<slashes.lowerBound]) }
-            words[words.startIndex] = url
         }
         let takesLast = verb.operandKey != nil || last == 0
         guard words.count <= 2, takesLast, words.count == 1 || verb.takesOperand else {
@@ -73,7 +63,7 @@ private struct VerbCommand {
             settings.fetch.options[option] = nil
         }
         if let key = verb.operandKey {
-            for word in paths {
+            for word in operands.suffix(last) {
                 asked = asked.adding(queryField: key, word.systemBytes)
             }
         }

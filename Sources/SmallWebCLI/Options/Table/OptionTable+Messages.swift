@@ -17,13 +17,14 @@ extension Option {
             example: "smallweb get --color never gopher://gopher.floodgap.com/",
             .choice("WHEN") { $0.messages.color = $1 }),
         Option(
-            "quiet", short: "q", .messages, "no notes, no progress",
-            manual: "Leaves out notes and progress. Errors are still shown.",
+            "quiet", short: "q", .messages, "no notes, hints or progress",
+            manual: "Leaves out notes, hints and progress. Errors are still shown.",
             example: "smallweb get -q -O gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.messages.isQuiet = isOn }),
         Option(
             "silent", short: "s", .messages, "no messages at all, errors included",
-            manual: "Leaves out all messages, errors included. The exit status still tells.",
+            manual: "Leaves out all messages, errors included, but for mistakes on the command "
+                + "line. The exit status still tells.",
             example: "smallweb get -s gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.messages.isSilent = isOn }),
         Option(
