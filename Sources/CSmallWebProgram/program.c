@@ -195,8 +195,8 @@ static uint64_t moment(void) {
     return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// Waits for a signal or a pair of sockets until `end`. Returns the signal, or 0. Sets `has_pair` if a
-// process waits for a pair.
+// Waits for a signal or a pair of sockets until `end`. Returns the signal, or 0. Sets `has_pair` if
+// a process waits for a pair.
 static int wait_until(uint64_t end, int signals, int pairs, int *has_pair) {
     struct pollfd events[] = {
         {.fd = signals, .events = POLLIN}, {.fd = pairs, .events = POLLIN}};
