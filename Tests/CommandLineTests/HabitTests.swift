@@ -39,6 +39,7 @@ import Testing
         #expect(result.errors.contains("\nhint: "), "\(result.errors)")
         let quiet = try smallweb.run(["-q"] + words)
         #expect(quiet.errors == result.errors.prefix { $0 != "\n" } + "\n", "\(quiet.errors)")
+        #expect(try smallweb.run(words + ["-qv"]).errors.contains("hint: ") == false)
         let silent = try smallweb.run(["-s"] + words)
         #expect(silent.errors == (status == 2 ? quiet.errors : ""))
     }
@@ -87,6 +88,14 @@ import Testing
         let one = try smallweb.run(["log", "-1", url])
         #expect(one.status == 0 && one.text.split(separator: "\n").count == 1, "\(one.errors)")
         #expect(try smallweb.run(["log", "--oneline", url]).text == all.text)
+        #expect(try smallweb.run(["log", "-4", url]).text == all.text, "the family of addresses")
+        let count = try #require(Option.all.first { $0.long == "max-count" })
+        for command in Command.all where !command.takes(count) && command.actions.isEmpty {
+            for word in ["-5", "--oneline"] {
+                let result = try smallweb.run([command.name, word, url])
+                #expect(result.status == 2, "\(command.name) \(word): \(result.errors)")
+            }
+        }
         let path = try smallweb.run(["log", "\(url)//docs/a.txt"])
         #expect(path.status == 0, "\(path.errors)")
         #expect(path.text == (try smallweb.run(["log", url, "--", "docs/a.txt"]).text))

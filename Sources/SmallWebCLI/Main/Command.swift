@@ -329,8 +329,8 @@ package enum Tool {
             return try dispatch(settings)
         } catch {
             // Words that cannot be parsed may still ask for quiet.
-            if ["-q", "--quiet", "-s", "--silent"].contains(where: arguments.contains) {
-                settings.messages.isQuiet = true
+            if settings.invocation.words.isEmpty {
+                settings = ArgumentParser.unfinished(arguments).settings
             }
             Messages(settings.messages).error(nil, error)
             return error.outcome.exitStatus

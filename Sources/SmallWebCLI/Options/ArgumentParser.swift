@@ -104,8 +104,11 @@ struct ArgumentParser {
 
     /// Parses `-fsSL`, `-o FILE` or `-oFILE`.
     private mutating func parseShort(_ text: Substring) throws(FetchError) {
-        // `log -5`, as in git.
-        if text.utf8.allSatisfy(ASCII.isDigit), let option = ofCommand("max-count") {
+        // `log -5`, as in git; -4 and -6 are the families of addresses.
+        if text.utf8.allSatisfy(ASCII.isDigit),
+            !text.allSatisfy({ letter in Option.all.contains { $0.short == letter } }),
+            let option = ofCommand("max-count")
+        {
             return try apply(option, "-\(text)", attached: String(text))
         }
         var rest = text
@@ -160,8 +163,8 @@ struct ArgumentParser {
 
     /// An option that the command before it takes.
     private func ofCommand(_ name: Substring) -> Option? {
-        settings.invocation.operands.first.flatMap(Command.named).flatMap {
-            Option.named(name, where: $0.takes)
+        settings.invocation.operands.first.flatMap(Command.named).flatMap { command in
+            Option.all.first { $0.long == name && command.takes($0) }
         }
     }
 
