@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
 # shellcheck shell=bash disable=SC2034,SC2154 # variables are shared between the files
-# What a person sees: smallweb on a pseudo-terminal made by script(1).
+# What a person sees: smallweb on a pseudo-terminal.
 
 # on_terminal ANSWER ARGUMENT…: what the terminal shows is in $out. The answer is typed when the
 # prompt is there, which is $prompt or the scripted server's.
 on_terminal() {
-    local answer=$1 pid line SHELL=/bin/bash
+    local answer=$1 pid line
     shift
     command=("$@")
     printf -v line ' %q' "$smallweb" "$@"
     rm -f "$work/typed"
     mkfifo "$work/typed"
     exec 7<>"$work/typed"
-    patiently script -qefc "stty -onlcr; ${before:-exec}$line${after:-}" /dev/null <"$work/typed" >"$out" 2>"$err" &
+    patiently python3 "$here/../terminal.py" bash -c "stty -onlcr; ${before:-exec}$line${after:-}" <"$work/typed" >"$out" 2>"$err" &
     pid=$!
     servers+=("$pid")
     if [ -n "$answer" ]; then
