@@ -9,9 +9,9 @@ struct HTTPValidator {
     /// Longer ones are not kept.
     private static let lengthMax = 1024
 
-    /// `nil` for a request that is conditional or partial already, or is not a GET.
+    /// `nil` for a request that is conditional or partial already, or is neither GET nor HEAD.
     init?(_ request: Request, _ options: HTTPOptions) {
-        guard let text = request.validator?.text, options.method ?? "GET" == "GET",
+        guard let text = request.validator?.text, ["GET", "HEAD"].contains(options.method ?? "GET"),
             options.body == nil, options.resumeOffset == nil,
             !options.fields.contains(where: { Self.conditions.contains($0.name.lowercased()) })
         else { return nil }

@@ -191,8 +191,7 @@ package enum RecordFields {
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
         "plugin", "program", "redirects", "refs", "remote", "retry_after", "scheme", "size",
-        "status", "time",
-        "tls", "trust", "url", "url_input", "version", "warnings",
+        "status", "time", "tls", "trust", "unchanged", "url", "url_input", "version", "warnings",
     ]
     private static let ofOtherRecords: Set<String> = [
         "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",

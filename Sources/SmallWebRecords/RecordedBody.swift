@@ -34,7 +34,7 @@ package final class RecordedBody: EventSink {
     }
 
     private func begin(_ head: Head) {
-        hasBegun = true
+        hasBegun = !head.isUnchanged
         if scope.wantsHeadAlone {
             omission = "head"
         } else if !scope.wantsBody(of: head) {

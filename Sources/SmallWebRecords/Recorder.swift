@@ -59,6 +59,8 @@ package final class Recorder {
     private let items: ItemRecords?
     package var attempts = 0
     package var queueSeconds = 0.0
+    /// True if the file for the body has the same bytes already.
+    package var isUnchanged = false
 
     /// - Parameters:
     ///   - log: `nil` when the order could not become a request.
@@ -187,6 +189,7 @@ package final class Recorder {
         writer.member("lang", type?.parameters["lang"])
         if let fields = head?.fields { writer.members(of: fields) }
         writer.member("size", log?.bodyBytes)
+        if isUnchanged || head?.isUnchanged ?? false { writer.member("unchanged", true) }
         let isComplete: Bool? =
             switch ending.completeness {
             case .complete: scope.wantsHeadAlone ? nil : true

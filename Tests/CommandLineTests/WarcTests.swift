@@ -13,7 +13,7 @@ import Testing
     }
 
     /// Servers of each kind, gone when the test goes on.
-    private final class Sites {
+    final class Sites {
         let urls: [String]
         private let servers: [LoopbackServer]
 

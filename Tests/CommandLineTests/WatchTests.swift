@@ -27,10 +27,64 @@ import Testing
         try expect("unchanged", 1)
         #expect(capsule.requests.count == 4)
         let states = smallweb.home.files(below: ".local/state/smallweb/watch")
-        #expect(states.count == 1 && states[0].count == 16)
+        #expect(states == ["pages"])
         let mode = try FileManager.default.attributesOfItem(
             atPath: smallweb.home.file(".local/state/smallweb/watch/" + states[0]))
         #expect(mode[.posixPermissions] as? Int == 0o600)
+    }
+
+    /// A page is remembered by itself and by the rules of its comparison, not by its list.
+    @Test func pagesAreRememberedNotLists() throws {
+        let capsule = try ChangingCapsule([
+            "/a": ChangingCapsule.gemtext("a 1\n"), "/b": ChangingCapsule.gemtext("b 1\n"),
+        ])
+        let (a, b) = (capsule.place + "/a", capsule.place + "/b")
+        #expect(try watch(a).text == "new\t\(a)\n")
+        #expect(try watch(a, b).text == "unchanged\t\(a)\nnew\t\(b)\n")
+        #expect(try watch(b).text == "unchanged\t\(b)\n")
+        // Other rules compare something else.
+        #expect(try watch("--ignore", "^a", a).text == "new\t\(a)\n")
+        #expect(try watch("--links", a).text == "new\t\(a)\n")
+        capsule.set("/a", ChangingCapsule.gemtext("a 2\n"))
+        #expect(try watch("--ignore", "^a", b, a).text == "new\t\(b)\nunchanged\t\(a)\n")
+        #expect(try watch("--links", a).text == "unchanged\t\(a)\n")
+        #expect(try watch(a, b).text == "changed\t\(a)\nunchanged\t\(b)\n")
+        let files = smallweb.home.files(below: ".local/state/smallweb/watch")
+        #expect(files.filter { !$0.contains(".copies") } == ["pages"])
+        #expect(try watch("--name", "n", a).text == "new\t\(a)\n")
+    }
+
+    /// A list whose round takes long does not hold up another, and neither loses the other's pages.
+    @Test func listsAreWatchedAtTheSameTime() throws {
+        let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("a\n")])
+        let url = capsule.place + "/"
+        let inner = "\(Smallweb.binary) watch -k \(url)"
+        let slow = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("slow\n")
+        }
+        let place = "gopher://127.0.0.1:\(slow.port)/0/"
+        let first = try watch("--exec", inner + " >&2; exit 0", place)
+        #expect(first.text == "new\t\(place)\n" && first.errors.contains("new\t\(url)\n"))
+        #expect(try watch(place, url).text == "unchanged\t\(place)\nunchanged\t\(url)\n")
+    }
+
+    /// States of version 0.2.0 are one for each list, named by a hash.
+    @Test func statesOfListsAreTakenOver() throws {
+        let capsule = try ChangingCapsule([
+            "/a": ChangingCapsule.gemtext("a 1\n"), "/b": ChangingCapsule.gemtext("b 1\n"),
+        ])
+        let (a, b) = (capsule.place + "/a", capsule.place + "/b")
+        _ = try watch("--name", "0123456789abcdef", a)
+        _ = try watch("--diff", "--ignore", "^x", "--name", "fedcba9876543210", a, b)
+        _ = try watch("--name", "mine", b)
+        capsule.set("/b", ChangingCapsule.gemtext("b 2\n"))
+        #expect(try watch(a, b).text == "unchanged\t\(a)\nnew\t\(b)\n")
+        let changed = try watch("--diff", "--ignore", "^x", b)
+        #expect(changed.text.hasPrefix("changed\t\(b)\n"))
+        #expect(changed.text.contains("-b 1\n+b 2\n"), "\(changed.text) \(changed.errors)")
+        let files = smallweb.home.files(below: ".local/state/smallweb/watch")
+        #expect(files.filter { !$0.contains(".copies") }.sorted() == ["mine", "pages"])
     }
 
     @Test func theStatusIsOfTheFirstFailureWhenNothingIsNew() throws {

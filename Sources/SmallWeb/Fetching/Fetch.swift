@@ -244,7 +244,9 @@ struct Fetch {
         }
         var completeness = Completeness.unverified
         var asked = request
-        if asked.validator?.uri.withoutPassword != request.uri.withoutPassword {
+        if let validator = asked.validator, !validator.isForAll,
+            validator.uri.withoutPassword != request.uri.withoutPassword
+        {
             asked.validator = nil
         }
         do throws(FetchError) {

@@ -113,7 +113,8 @@ struct ArgumentParser {
         }
         var rest = text
         while let letter = rest.popFirst() {
-            guard let option = Option.all.first(where: { $0.short == letter }) else {
+            let options = Option.all.filter { $0.short == letter }
+            guard let option = options.first(where: isOfCommand) ?? options.first else {
                 throw usageError(
                     letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
                     hint: letter == "-"
@@ -163,9 +164,11 @@ struct ArgumentParser {
 
     /// An option that the command before it takes.
     private func ofCommand(_ name: Substring) -> Option? {
-        settings.invocation.operands.first.flatMap(Command.named).flatMap { command in
-            Option.all.first { $0.long == name && command.takes($0) }
-        }
+        Option.all.first { $0.long == name && isOfCommand($0) }
+    }
+
+    private func isOfCommand(_ option: Option) -> Bool {
+        settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? false
     }
 
     private func option(_ name: Substring) -> Option? {

@@ -48,6 +48,8 @@ final class BodySink {
     /// Absolute path of the file with the body, once it is complete.
     private(set) var path: String?
     private(set) var notes: [Note] = []
+    /// True if the file was left alone, as nothing has changed.
+    private(set) var isUnchanged = false
     /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
 
@@ -90,6 +92,11 @@ final class BodySink {
     }
 
     func begin(_ head: Head) throws(FetchError) {
+        if head.isUnchanged {
+            isUnchanged = true
+            path = Self.path(destination, uri, settings.output).map(FileOutput.absolute)
+            return
+        }
         switch destination {
         case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
@@ -111,10 +118,16 @@ final class BodySink {
                 return
             }
             file = try FileOutput(
-                path, clash: clash(settings.output.existing == .replaced ? .replace : .number),
+                path,
+                clash: clash(
+                    [.replaced, .updated].contains(settings.output.existing) ? .replace : .number),
                 createsDirectories: settings.output.createsDirectories)
         }
         file?.note(head.bodyState)
+        if settings.output.existing == .updated { file?.comparison = .asked }
+        if settings.output.takesRemoteTime {
+            file?.modified = head.fields?["last-modified"].flatMap { HTTPDate.unixSeconds($0) }
+        }
     }
 
     /// Writes data of a server, after ``begin(_:)``. Escaped for a terminal, except with `-o -`.
@@ -138,6 +151,7 @@ final class BodySink {
         }
         try file.commit()
         path = FileOutput.absolute(file.path)
+        isUnchanged = file.comparison == .same
         if file.path != file.wanted {
             notes.append(Note("renamed", "\(file.wanted) exists: written to \(file.path)"))
         }

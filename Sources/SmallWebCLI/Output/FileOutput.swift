@@ -21,6 +21,12 @@ final class FileOutput {
         case append
     }
 
+    /// The file that is there, once its bytes turn out to be the same: ``commit()`` leaves it.
+    enum Comparison { case unasked, asked, same }
+    var comparison = Comparison.unasked
+    /// Unix seconds for the time of the file.
+    var modified: Int?
+
     /// The final name; may change in ``commit()``.
     private(set) var path: String
     /// The requested name, with links resolved.
@@ -131,6 +137,16 @@ final class FileOutput {
             try write(rest[...])
         }
         if isNoted { PartFile.forgetState(number) }
+        if comparison == .asked, let part, KeptFile.isSame(part, path) {
+            discard()
+            comparison = .same
+            return
+        }
+        if let modified {
+            let time = timespec(tv_sec: modified, tv_nsec: 0)
+            // Devices and pipes have no time to set.
+            if part != nil { _ = futimens(number, [time, time]) }
+        }
         do throws(SystemError) {
             if let file = file.take() { try file.close() }
         } catch {

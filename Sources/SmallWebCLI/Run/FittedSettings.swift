@@ -59,10 +59,7 @@ struct FittedSettings {
         let uri = request.uri
         let parts = (uri.userinfo ?? "").split(separator: ":", maxSplits: 1)
         guard settings.fetch.usesNetrc, parts.count < 2, let host = uri.host,
-            let handler = registry[uri.scheme]?.handler, handler.programVersion == nil,
-            handler.options.contains(where: {
-                $0.key == "header" && $0.schemes?.contains(uri.scheme) ?? true
-            }),
+            registry.hasHeaderFields(uri.scheme),
             !request.options.list("header").contains(where: {
                 $0.prefix { $0 != ":" }.lowercased().hasPrefix("authorization")
             }),
@@ -74,7 +71,23 @@ struct FittedSettings {
         request.uri.userinfo = nil
     }
 
-    /// Adds the options, limits and place to continue from; input and uploads are not among them.
+    /// The condition of the options, or of the file that is there.
+    private func addCondition(
+        to request: inout Request, _ destination: BodySink.Destination
+    ) throws(FetchError) {
+        if let text = try settings.fetch.condition?.validator() {
+            request.validator = Request.Validator(text, of: request.uri)
+            request.validator?.isForAll = true
+        } else if settings.output.existing == .updated,
+            let path = BodySink.path(destination, request.uri, settings.output),
+            let text = KeptFile.validator(path, of: request)
+        {
+            request.validator = Request.Validator(text, of: request.uri)
+        }
+    }
+
+    /// Adds the options, limits, condition and place to continue from; input and uploads are not
+    /// among them.
     func configure(
         _ request: inout Request, _ destination: inout BodySink.Destination, _ registry: Registry
     ) throws(FetchError) {
@@ -99,6 +112,7 @@ struct FittedSettings {
         // Limits standard output only: a record contains its body.
         case nil: request.limits.isUsualForBodies = destination != .nowhere
         }
+        try addCondition(to: &request, destination)
         switch settings.fetch.resume {
         case .fromStart: break
         case .from(let offset):

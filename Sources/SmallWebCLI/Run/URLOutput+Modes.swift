@@ -34,6 +34,7 @@ extension URLOutput {
             sinks.append(page(to: sink.target, log, registry, style))
         default: sinks.append(BodyOutput(sink: sink, log: log))
         }
+        if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if let links = records?.links {
             sinks.append(
                 LinkRecorder(links, log: log, registry: registry, all: output.listsAll))

@@ -166,6 +166,13 @@ final class URLOutput: Output {
         if result.ending != nil {
             path = exchange.sink.path
             settings.output.page?.path = path
+            recorder?.isUnchanged = exchange.sink.isUnchanged
+        }
+        if settings.output.existing == .updated, let ending = result.ending, let path,
+            let head = ending.head, !head.isUnchanged
+        {
+            let isOfRequest = ending.uri == exchange.request.uri
+            KeptFile.note(isOfRequest ? head.validator : nil, of: exchange.request, in: path)
         }
         let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
         exchange.sink.discard(keepsPart: isPart && exchange.request.scheme.canResume)

@@ -40,6 +40,7 @@ struct FetchSettings: Sendable {
         case from(Int)
     }
     var resume = Resume.fromStart
+    var condition: RequestCondition?
 
     enum Refusal: Sendable {
         /// Print an error and exit with its status.

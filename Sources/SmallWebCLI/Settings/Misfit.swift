@@ -36,6 +36,8 @@ extension Settings {
             switch misfit.name {
             case "data": (fetch.input, fetch.isInputSecret) = (nil, false)
             case let name where Self.resumes.contains(name): fetch.resume = .fromStart
+            case "time-cond", "etag-compare": fetch.condition = nil
+            case "etag-save": output.tagFile = nil
             case let name where Self.identities.contains(name):
                 (connection.identityName, connection.certificateFile) = (nil, nil)
                 connection.keyFile = nil
@@ -84,6 +86,12 @@ extension Settings {
         if fetch.input != nil && scheme.input == nil && !invocation.given.contains("data") {
             add(["data"], "which takes no data") { _ in Misfit.cannotCarryData(scheme) }
         }
+        if fetch.condition != nil || output.tagFile != nil, !registry.hasHeaderFields(scheme.name) {
+            let reason = "which has no entity tags and dates of pages"
+            add(
+                ["time-cond", "etag-compare", "etag-save"], reason,
+                unusable(reason, hint: "--if-changed works over every scheme"))
+        }
         func foreign(_ name: String) -> FetchError {
             usageError("\(scheme.name) requests do not take --\(name)")
         }
@@ -114,6 +122,17 @@ extension Settings {
             return fetch.options.fields(option.key).reduce(url) {
                 $0.adding(queryField: key, $1)
             }
+        }
+    }
+}
+
+extension Registry {
+    /// True if requests of a scheme can have `--header`.
+    func hasHeaderFields(_ scheme: String) -> Bool {
+        guard let handler = self[scheme]?.handler, handler.programVersion == nil
+        else { return false }
+        return handler.options.contains {
+            $0.key == "header" && $0.schemes?.contains(scheme) ?? true
         }
     }
 }

@@ -18,8 +18,14 @@ struct OutputSettings: Sendable {
         case replaced, kept
         /// The fetch is skipped.
         case enough
+        /// Replaced if other bytes come.
+        case updated
     }
     var existing = Existing.asNamed
+    /// `-R`: files get the time that the server names.
+    var takesRemoteTime = false
+    /// `--etag-save`
+    var tagFile: String?
     var showsHeader = false
     /// Text to write after each URL; `@FILE` until that is read.
     var format: String?

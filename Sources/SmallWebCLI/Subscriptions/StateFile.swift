@@ -7,8 +7,10 @@ internal import SmallWeb
 /// replaces it by rename, mode 0600.
 final class StateFile {
     private let store: StoreFile
-    /// Descriptor of the current file, with the lock; `nil` for a device.
+    /// Descriptor of the current file, with the lock; `nil` for a device, or if ``isShared``.
     private var file: Descriptor?
+    /// True for a state of several lists: it is locked only while it changes.
+    let isShared: Bool
 
     /// Default timeout for another process's lock, without `--max-time`.
     private static let lockSecondsMax = 600.0
@@ -19,12 +21,15 @@ final class StateFile {
     ///
     /// - Parameter seconds: Timeout; 0 for the default.
     /// - Throws: `timeout` if another process keeps it, `write`, `interrupted`.
-    init(_ path: String, _ loop: EventLoop, seconds: Double) async throws(FetchError) {
+    init(
+        _ path: String, _ loop: EventLoop, seconds: Double, isShared: Bool = false
+    ) async throws(FetchError) {
         store = StoreFile(resolvingLinks(path), title: "state")
+        self.isShared = isShared
         try store.attempt(.write, "cannot make the directory of") { () throws(SystemError) in
             try makeDirectories(directory(of: store.path), mode: 0o700)
         }
-        if try store.kind(for: .write) == .device { return }
+        if try store.kind(for: .write) == .device || isShared { return }
         let deadline = Instant.after(seconds: seconds > 0 ? seconds : Self.lockSecondsMax)
         while true {
             file = try tryLock()
@@ -53,12 +58,19 @@ final class StateFile {
     }
 
     /// True for a device, which stores nothing.
-    var isDevice: Bool { file == nil }
+    var isDevice: Bool { file == nil && !isShared }
 
     /// The content of the file; empty for a new one.
     ///
     /// - Throws: `read`.
     func read() throws(FetchError) -> [UInt8] { isDevice ? [] : try store.read() }
+
+    /// Changes a file that ``isShared``, from what other processes have written.
+    ///
+    /// - Throws: `write`, `read`; the file is then unchanged.
+    func change(_ body: (inout [UInt8]) throws(FetchError) -> Void) throws(FetchError) {
+        try store.change(body)
+    }
 
     /// Replaces the file atomically.
     ///

@@ -49,7 +49,17 @@ final class Subscription {
     /// - Throws: `write`; the file is then unchanged.
     func save() throws(FetchError) {
         guard state != saved else { return }
-        if isKept { try file?.replace(by: state.bytes) }
+        if let file, isKept {
+            if file.isShared {
+                try file.change { bytes throws(FetchError) in
+                    var current = try SubscriptionState(kind, bytes, at: file.path)
+                    current.merge(state, since: saved)
+                    bytes = current.bytes
+                }
+            } else {
+                try file.replace(by: state.bytes)
+            }
+        }
         saved = state
     }
 
@@ -91,15 +101,15 @@ struct Visit<Reader> {
 }
 
 extension SubscriptionState {
-    /// Path of a run's state file, below the user's state directory. Named by `stateName`, or by a
-    /// hash of the URLs.
+    /// Path of a run's state file, below the user's state directory. Named by `stateName`; without
+    /// it `watch` has one for all pages, and `feed` one named by a hash of the URLs.
     ///
     /// - Throws: `usage` without a home directory, `not-built-in` without libcrypto.
     static func path(
         _ kind: Kind, _ settings: FeedSettings, _ requests: [RequestLine]
     ) throws(FetchError) -> String {
         if let path = settings.stateFile { return path }
-        var name = settings.stateName
+        var name = settings.stateName ?? (kind == .watch ? WatchStore.name : nil)
         if name == nil {
             let digest = try Digest(.sha256)
             for url in Set(requests.compactMap(\.url)).sorted() {

@@ -52,6 +52,8 @@ struct SubscriptionState: Equatable {
     static let waitSecondsMax = 86_400
 
     let kind: Kind
+    /// The end of the pages' keys, where these are not URLs alone (``WatchStore``).
+    var suffix = ""
     private(set) var comments: [String] = []
     private var asked: [String] = []
     private var pages: [String: Page] = [:]
@@ -143,11 +145,32 @@ struct SubscriptionState: Equatable {
 
     /// The page by its requested URL.
     subscript(url: String) -> Page? {
-        get { pages[url] }
-        set {
-            if pages[url] == nil && newValue != nil { asked.append(url) }
-            pages[url] = newValue
+        get { pages[url + suffix] }
+        set { set(url + suffix, newValue) }
+    }
+
+    private mutating func set(_ key: String, _ page: Page?) {
+        if pages[key] == nil && page != nil { asked.append(key) }
+        pages[key] = page
+    }
+
+    /// All pages by their keys, in the order of the file.
+    var allPages: [(key: String, page: Page)] {
+        asked.compactMap { key in pages[key].map { (key, $0) } }
+    }
+
+    /// Takes what a run has changed.
+    mutating func merge(_ new: Self, since old: Self) {
+        for (key, page) in new.allPages where page != old.pages[key] { set(key, page) }
+        for name in Set(new.hosts.keys).union(old.hosts.keys)
+        where new.hosts[name] != old.hosts[name] {
+            hosts[name] = new.hosts[name]
         }
+    }
+
+    /// Takes the hosts of another state, of each the longest back-off.
+    mutating func merge(_ others: [String: Host]) {
+        hosts.merge(others) { $0.next > $1.next ? $0 : $1 }
     }
 
     mutating func change(_ url: String, _ body: (inout Page) -> Void) {

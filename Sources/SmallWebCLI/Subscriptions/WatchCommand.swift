@@ -8,8 +8,9 @@ extension Command {
         "watch URL…", "say which pages are new, changed or gone",
         manual: "Fetches each page, compares it with what it was, and prints a line for it: new, "
             + "changed, unchanged, gone or failed, a tab and the URL. What pages were is "
-            + "remembered in a file below $XDG_STATE_HOME/smallweb/watch/, and servers that can "
-            + "tell are asked for no body unless the page has changed. With --replay pages are "
+            + "remembered in $XDG_STATE_HOME/smallweb/watch/pages, by URL, --under, --ignore and "
+            + "--links: a page is new once, on whatever list it is. Servers that can tell are "
+            + "asked for no body unless the page has changed. With --replay pages are "
             + "compared with the same file, but it is left as it is, unless --state names it: "
             + "archives come from elsewhere.\n\n"
             + "The exit status is 0 when something is new, changed or gone for the first time, 1 "
@@ -75,8 +76,10 @@ extension SubscriptionCommand {
         _ requests: [RequestLine], _ path: String, _ rules: ComparisonRules, _ settings: Settings,
         _ fetcher: Fetcher
     ) async throws(FetchError) -> Int32 {
+        let isShared = settings.feeds.stateFile == nil && settings.feeds.stateName == nil
         let file = try await StateFile(
-            path, fetcher.loop, seconds: settings.fetch.totalSeconds)
+            path, fetcher.loop, seconds: settings.fetch.totalSeconds, isShared: isShared)
+        if isShared && settings.archive.replayed.isEmpty { try WatchStore.takeOver(to: path) }
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try WatchRun(context, file, rules)
         let engine = Engine(SubscriptionSource(requests, run), run.subscription.policy, fetcher) {

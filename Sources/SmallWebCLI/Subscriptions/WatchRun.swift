@@ -32,6 +32,7 @@ final class WatchRun: SubscriptionRun {
             file.isDevice || !(feeds.showsDifference || feeds.comparesLinks)
             ? nil : PageCopies(of: file.path)
         subscription = try Subscription(.watch, context, file)
+        if file.isShared { subscription.state.suffix = WatchStore.suffix(rules) }
     }
 
     func reader(
@@ -65,7 +66,7 @@ final class WatchRun: SubscriptionRun {
         guard let key = visit.key else { return }
         remember(visit, page, key)
         if let page, news.change == .new || news.change == .changed {
-            unsaved.append((key, page))
+            unsaved.append((named(key), page))
         }
         let isDue =
             subscription.settings.feeds.command != nil && isNews || unsaved.count >= Self.unsavedMax
@@ -103,13 +104,16 @@ final class WatchRun: SubscriptionRun {
         return before == compared ? .unchanged : .changed
     }
 
+    /// The key of a page's copies.
+    private func named(_ key: String) -> String { key + subscription.state.suffix }
+
     private func compare(
         _ page: WatchedPage, _ key: String, _ news: inout News
     ) throws(FetchError) {
         guard let copies else { return }
         if rules.keepsText {
             var problem: String?
-            if let text = page.text, let old = try copies.read(.text, of: key) {
+            if let text = page.text, let old = try copies.read(.text, of: named(key)) {
                 news.difference = try UnifiedDiff.text(
                     old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
                 if news.difference == [] && !rules.comparesLinks {
@@ -123,7 +127,7 @@ final class WatchRun: SubscriptionRun {
             if let problem { subscription.messages.warning("\(URI.display(key)): \(problem)") }
         }
         guard rules.comparesLinks, let links = page.linkList,
-            let old = try copies.read(.links, of: key)
+            let old = try copies.read(.links, of: named(key))
         else { return }
         let before = Set(Self.lines(old).map { String(decoding: $0, as: UTF8.self) })
         news.added = links.filter { !before.contains($0) }
@@ -272,6 +276,24 @@ struct PageCopies {
             unlink(path)
             throw FetchError(.write, .output, "cannot keep a copy in \(directory)", error)
         }
+    }
+
+    /// Moves the copies of a page to another directory.
+    func move(_ url: String, to other: PageCopies, _ key: String) {
+        for kind in [Kind.text, .links] {
+            guard let old = try? path(kind, url), let new = try? other.path(kind, key),
+                access(old, F_OK) == 0
+            else { continue }
+            try? makeDirectories(other.directory, mode: 0o700)
+            // Without its copy a page has a difference from its next change on.
+            _ = rename(old, new)
+        }
+    }
+
+    /// Removes all copies.
+    func remove() {
+        for name in (try? directoryNames(directory)) ?? [] { unlink("\(directory)/\(name)") }
+        rmdir(directory)
     }
 
     private func count(_ kind: Kind) -> Int {

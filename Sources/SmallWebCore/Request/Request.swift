@@ -142,6 +142,8 @@ extension Request {
         public let uri: URI
         /// ``Head/validator``
         public let text: String
+        /// True to use it for whatever a redirect leads to, too: a condition of the user's.
+        package var isForAll = false
 
         /// The validator of the reply to a request for `uri`.
         public init(_ text: String, of uri: URI) {

@@ -95,6 +95,9 @@ struct GetCommand: Sendable {
         {
             try settings.note("further URLs go to standard output: each --output is for one")
         }
+        if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
+            throw usageError("--etag-save is for one URL", hint: "--if-changed is for many")
+        }
         let takesInput = settings.fetch.input == .file("-")
         let readers = operands.count { $0 == "-" } + (takesInput ? 1 : 0)
         guard readers <= 1 else { throw usageError("standard input can be read only once") }

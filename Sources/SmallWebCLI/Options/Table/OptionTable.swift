@@ -67,6 +67,20 @@ extension Option {
             example: "smallweb get -O --skip-existing --input-file urls.txt",
             .flag { settings, isOn in settings.output.existing = isOn ? .enough : .asNamed }),
         Option(
+            "if-changed", .output.with(takers: .results),
+            "leave a file alone whose bytes are the same",
+            manual: "Leaves the file for the body untouched, its time too, if the same bytes come, "
+                + "and replaces it otherwise, with --remote-name as well. If the server gave an "
+                + "entity tag, a date or an object id, which the file has in an extended "
+                + "attribute, it is asked for changes only.",
+            example: "smallweb get --tree --if-changed --input-file urls.txt",
+            .flag { settings, isOn in settings.output.existing = isOn ? .updated : .asNamed }),
+        Option(
+            "remote-time", short: "R", .output, "a file gets the time that the server names",
+            manual: "Sets the time of a file to that of the reply's Last-Modified, if it has one.",
+            example: "smallweb get -R -O https://example.org/a.txt",
+            .flag { settings, isOn in settings.output.takesRemoteTime = isOn }),
+        Option(
             "create-dirs", .output, "make missing directories",
             manual: "Makes the directories of --output and --output-dir.",
             example: "smallweb get --create-dirs -o a/b/c.gmi gemini://geminiprotocol.net/",
@@ -124,6 +138,31 @@ extension Option {
                 + "- does.",
             example: "smallweb get -c -O https://example.org/disk.img",
             .flag { settings, isOn in settings.fetch.resume = isOn ? .fromFile : .fromStart }),
+        Option(
+            "time-cond", short: "z", .output.with(takers: [.get, .head, .open]),
+            "ask only for what is newer than a DATE or file",
+            manual: "Asks a server with header fields for the page only if it was modified after "
+                + "DATE, or after the time of a file: otherwise the fetch succeeds without a body, "
+                + "and no file is written. Over every scheme there is --if-changed.",
+            example: "smallweb get -z 2026-11-20 -O https://example.org/a.txt",
+            .value("DATE") { settings, value throws(FetchError) in
+                let condition = try RequestCondition(time: value, "--time-cond")
+                if settings.fetch.condition?.isTag != true { settings.fetch.condition = condition }
+            }),
+        Option(
+            "etag-compare", .output.with(takers: [.get, .head, .open], scope: .commandLine),
+            "ask only for what has another entity tag than FILE",
+            manual: "Asks a server with header fields for the page only if its entity tag is not "
+                + "the one in FILE, which may be missing. Takes precedence over --time-cond.",
+            example: "smallweb get --etag-compare t --etag-save t -O https://example.org/a.txt",
+            .value("FILE") { settings, value in settings.fetch.condition = .tag(file: value) }),
+        Option(
+            "etag-save", .output.with(takers: [.get, .head, .open], scope: .commandLine),
+            "write the entity tag of the reply to FILE",
+            manual: "Writes the entity tag of a complete reply to FILE, for --etag-compare. A "
+                + "reply without one leaves the file as it is.",
+            example: "smallweb get --etag-save a.etag -O https://example.org/a.txt",
+            .value("FILE") { settings, value in settings.output.tagFile = value }),
         Option(
             "write-out", short: "w", .output.with(takers: .results, scope: .run),
             "print FORMAT after each URL",
