@@ -54,6 +54,11 @@ struct GopherAddress: Hashable {
         plus = fields.count > 2 ? Array(fields[2]) : nil
     }
 
+    /// True for a path such as `/about.txt`, whose first letter is hardly meant as the item type.
+    var maybeLacksType: Bool {
+        ASCII.isLetter(type.character) && (selector.first.map { $0 != ASCII.slash } ?? false)
+    }
+
     func requestLine() throws(FetchError) -> [UInt8] {
         var line = selector
         if let search { line += [ASCII.tab] + search }

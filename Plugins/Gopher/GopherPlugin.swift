@@ -60,7 +60,13 @@ public struct GopherPlugin: ProtocolHandler {
             try await emit(
                 .note(Note("empty-reply", "an empty reply: perhaps there is no such selector")))
         }
-        try await emit(.head(head(address, opening)))
+        var head = head(address, opening)
+        if head.replyClass != .success, address.maybeLacksType {
+            let path = request.uri.path
+            head.explanation =
+                "the path has no item type before it; a text is /0\(path), a menu /1\(path)"
+        }
+        try await emit(.head(head))
         return try await body(of: request, address.type, opening.bytes, from: stream, emit: emit)
     }
 

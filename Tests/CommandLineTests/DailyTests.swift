@@ -18,9 +18,9 @@ import Testing
         #expect(lines.count <= 25)
         #expect(lines.allSatisfy { $0.count <= 80 })
         for command in Command.all {
-            let isNamed = lines.contains {
-                $0.hasPrefix("  \(command.name)")
-                    || $0.hasPrefix("  and ") && $0.contains(" \(command.name)")
+            let isNamed = lines.contains { line in
+                line.hasPrefix("  \(command.name)")
+                    || [",", "."].contains { line.contains(" \(command.name)\($0)") }
             }
             #expect(isNamed, "\(command.name)")
         }

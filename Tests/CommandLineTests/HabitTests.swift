@@ -27,6 +27,69 @@ import Testing
         #expect(unmarked.errors.contains("hint: a list of URLs is @urls.txt"), "\(unmarked.errors)")
     }
 
+    /// A server of another protocol, or of the same with or without TLS, is named as such.
+    @Test func thePortMaySpeakSomethingElse() throws {
+        let web = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+        }
+        for scheme in ["gemini", "gophers", "https"] {
+            let result = try smallweb.run(["\(scheme)://127.0.0.1:\(web.port)/"])
+            #expect(result.status == 35, "\(result.errors)")
+            #expect(result.errors.contains("the server answers without TLS\nhint: check that"))
+        }
+        let alert = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write([21, 3, 1, 0, 2, 2, 40])
+        }
+        for scheme in ["gopher", "nex", "spartan", "finger"] {
+            let result = try smallweb.run(["\(scheme)://127.0.0.1:\(alert.port)/"])
+            #expect(result.status == 8 && result.text.isEmpty, "\(scheme) \(result.errors)")
+            #expect(result.errors.contains("the server speaks TLS at this port\nhint: use "))
+        }
+        let silent = try LoopbackServer { peer in _ = peer.read(1 << 20) }
+        for (scheme, name) in [("gemini", "TLS"), ("gopher", "gopher"), ("nex", "nex")] {
+            let url = "\(scheme)://127.0.0.1:\(silent.port)/"
+            for option in ["--max-time"] + (name == "TLS" ? [] : ["--read-timeout"]) {
+                let result = try smallweb.run([option, "0.3", url])
+                let hint = "hint: check that this port speaks \(name), or allow more time with "
+                #expect(result.status == 28 && result.errors.contains(hint + option))
+            }
+        }
+    }
+
+    @Test func aPathWithoutItemTypeIsExplained() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let place = "gopher://127.0.0.1:\(server.port)"
+        let result = try smallweb.run([place + "/about.txt"])
+        #expect(result.errors.contains("a text is /0/about.txt"), "\(result.errors)")
+        #expect(try smallweb.run([place + "/0/about.txt"]).errors.isEmpty)
+    }
+
+    @Test func whatIsMissingIsCounted() throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
+        }
+        let result = try smallweb.run(["http://127.0.0.1:\(server.port)/"])
+        #expect(result.status == 18)
+        #expect(result.errors.contains("the body is cut off: 6 of 9 bytes are missing"))
+    }
+
+    @Test func anIdentityIsNamedAsItsFile() throws {
+        _ = try smallweb.run(["identity", "new", "old"])
+        let pem = try smallweb.run(["identity", "export", "old"]).text
+        for name in ["me.crt", "carol"] {
+            try pem.write(toFile: smallweb.home.file(name), atomically: true, encoding: .utf8)
+        }
+        #expect(try smallweb.run(["identity", "import", "me.crt"]).status == 0)
+        #expect(try smallweb.run(["identity", "import", "./carol", "me.crt"]).status == 0)
+        #expect(try smallweb.run(["identity", "import", "dave", "me.crt"]).status == 0)
+        let names = try smallweb.run(["identity", "list", "--json"]).text
+        for name in ["me", "carol", "dave", "old"] { #expect(names.contains("\"\(name)\"")) }
+        #expect(try smallweb.run(["identity", "import", "nobody"]).status == 2)
+    }
+
     /// Scripts, mails of cron and logs are where newcomers read.
     @Test(arguments: [
         (["get", "x"], 3), (["nonsense"], 2), (["get", "gophr://h.test/"], 1),

@@ -134,6 +134,12 @@ struct Fetch {
         } else if limit == .silence {
             seconds = limits.idleSeconds
         }
+        if case .raise(let limit)? = result.remedy, log.traffic?.received ?? 0 == 0,
+            error.phase == .tls || log.connection != nil && error.phase != .connect
+        {
+            let name = request.scheme.name
+            result.remedy = .checkPort(speaks: error.phase == .tls ? "TLS" : name, limit)
+        }
         log.timings.end()
         let milliseconds = ((log.timings.total?.inSeconds ?? 0) * 1000).rounded()
         result.expected = seconds.shortest
@@ -349,7 +355,7 @@ extension Ending {
             head?.replyClass.refusal ?? (completeness == .truncated ? .truncated : .ok)
         self.init(
             outcome: outcome, completeness: completeness, uri: uri, head: head,
-            bodyBytes: bodyBytes, message: Self.message(outcome, head), timings: timings)
+            bodyBytes: bodyBytes, message: Self.message(outcome, head, bodyBytes), timings: timings)
         if outcome == .needsIdentity { remedy = .bindIdentity(uri) }
     }
 
@@ -366,7 +372,7 @@ extension Ending {
         remedy = error.remedy
     }
 
-    private static func message(_ outcome: Outcome, _ head: Head?) -> String? {
+    private static func message(_ outcome: Outcome, _ head: Head?, _ bodyBytes: Int) -> String? {
         if outcome == .ok { return nil }
         let status = head?.status.map { "\($0)" } ?? ""
         let meta = head?.meta.map(URI.shown) ?? ""
@@ -375,6 +381,9 @@ extension Ending {
             .joined()
         switch outcome {
         case .truncated:
+            if let all = head?.bodyBytes, all > bodyBytes {
+                return "the body is cut off: \(all - bodyBytes) of \(all) bytes are missing"
+            }
             return "the body may be cut off: the connection ended without the sign of its end"
         case .needsInput: return "the server asks for input\(said)"
         case .redirectRefused: return "not following the redirect\(said)"

@@ -10,7 +10,13 @@ struct NetworkDialer: ProgramHost {
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         let carrier = try await carrier(to: endpoint)
-        return hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
+        let stream = hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
+        if endpoint.security == .none {
+            stream.plainHint =
+                hop.scheme.secureForm.map { "use \($0)://" }
+                ?? "use another port or scheme"
+        }
+        return stream
     }
 
     var connectDeadline: Instant {

@@ -12,6 +12,8 @@ extension FetchError.Remedy {
         case .raise(.pause):
             "fetch it again later, or allow longer waits with --retry-max-time"
         case .raise: "allow more time with \(timeOption ?? "")"
+        case .checkPort(let name, _):
+            "check that this port speaks \(name), or allow more time with \(timeOption ?? "")"
         case .useKnownScheme: "'smallweb schemes' lists those that work"
         case .useOtherURL(let uri): "to look into the repository: \(uri.display)"
         case .allowScheme: "allow it with --proto"
@@ -54,9 +56,9 @@ extension FetchError.Remedy {
 
     fileprivate var timeOption: String? {
         switch self {
-        case .raise(.connectTime): "--connect-timeout"
-        case .raise(.silence): "--read-timeout"
-        case .raise(.totalTime): "--max-time"
+        case .raise(.connectTime), .checkPort(_, .connectTime): "--connect-timeout"
+        case .raise(.silence), .checkPort(_, .silence): "--read-timeout"
+        case .raise(.totalTime), .checkPort(_, .totalTime): "--max-time"
         default: nil
         }
     }

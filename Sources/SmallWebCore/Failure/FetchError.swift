@@ -201,6 +201,8 @@ extension FetchError {
 
         /// A higher limit than the one that ended the fetch.
         case raise(Limit)
+        /// The same, or another port: no byte has come, of this protocol or of TLS.
+        indirect case checkPort(speaks: String, Limit)
         case useKnownScheme
         /// The scheme is known, but not in the list of allowed ones.
         case allowScheme

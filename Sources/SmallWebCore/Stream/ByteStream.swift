@@ -23,6 +23,9 @@ public final class ByteStream {
     /// Bytes sent so far, above TCP and TLS.
     public private(set) var bytesSent = 0
 
+    /// Advice if the server answers with TLS; `nil` over TLS.
+    package var plainHint: String?
+
     /// Released when the stream is closed.
     private var carrier: (any Carrier)?
     private let idleSeconds: Double
@@ -201,7 +204,8 @@ public final class ByteStream {
             return ending == .reset
                 ? FetchError(
                     .connect, .header, "the server reset the connection before any reply",
-                    errnoName: "ECONNRESET")
+                    errnoName: "ECONNRESET",
+                    hint: plainHint.map { "if this port speaks TLS, \($0)" })
                 : FetchError(.emptyReply, .header, "the server closed without a reply")
         }
         return ending == .reset
@@ -280,6 +284,12 @@ public final class ByteStream {
         case .bytes(let count):
             unread = unread.lowerBound..<(unread.upperBound + count)
             bytesReceived += count
+            if let plainHint, bytesReceived == count, Self.isAlert(buffer[unread]) {
+                throw failing(
+                    FetchError(
+                        .protocolError, .header, "the server speaks TLS at this port",
+                        hint: plainHint))
+            }
         case .ended(let ending):
             if let unanswered { throw failing(unanswered) }
             self.ending = ending
@@ -288,6 +298,13 @@ public final class ByteStream {
         case .wouldBlock: if let sendFailure { throw failing(sendFailure.error) }
         }
         return read
+    }
+
+    /// True for an alert of TLS, which a server sends instead of a reply (RFC 8446 §5.1, §6).
+    private static func isAlert(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let header = Array(bytes.prefix(5))
+        return bytes.count == 7 && header[..<2] == [21, 3] && header[2] <= 4
+            && header[3...] == [0, 2]
     }
 
     /// Receives the beginning of a reply through a temporary buffer, so that a waiting stream has

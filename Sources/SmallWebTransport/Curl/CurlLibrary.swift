@@ -114,7 +114,10 @@ extension FetchError {
             isBadField
             ? "the reply has a malformed header field"
             : isCutOff ? "the server closed without a TLS close_notify" : message
-        self.init(outcome, phase, words, hint: Self.hint(outcome))
+        let isPlain = message.contains(text: "wrong version number")
+        self.init(
+            outcome, phase, isPlain ? "the server answers without TLS" : words,
+            hint: isPlain ? "check that this port speaks TLS" : Self.hint(outcome))
         remedy = Self.remedy(outcome)
     }
 

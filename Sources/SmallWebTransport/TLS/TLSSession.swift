@@ -93,7 +93,8 @@ final class TLSSession: Carrier {
         case .some: reason = "the server closed the connection"
         case nil:
             let error = library.takeError()
-            reason = error.words
+            let isPlain = error.words == "wrong version number"
+            reason = isPlain ? "the server answers without TLS" : error.words
             if isAboutIdentity(error.reason) { throw identityDemand(reason) }
         }
         throw FetchError(

@@ -19,18 +19,23 @@ package enum Help {
                    smallweb [options] URL…    the same as 'smallweb get'
 
             """
-        // Rarely used commands, and commands of one protocol, share a line.
-        let briefly = Command.verbs.map(\.name) + ["schemes", "completions"]
-        for command in Command.all where !briefly.contains(command.name) {
-            text += row(command.synopsis, command.summary)
-        }
+        let everyday = daily.compactMap(Command.named)
+        for command in everyday { text += row(command.synopsis, command.summary) }
+        let others = Command.all.map(\.name).filter { !daily.contains($0) }
         return text + """
-              and \(briefly.joined(separator: ", "))
-            Options: smallweb COMMAND --help    In full: smallweb help COMMAND
-            Topics: \(topics.map(\.name).joined(separator: ", "))
+
+            And \(wrapped(others.joined(separator: ", "), indent: 4)).
+
+            Read a page: smallweb open gemini://geminiprotocol.net/
+            Options: smallweb COMMAND --help    In full: smallweb help COMMAND, man smallweb
+            Topics: \(topics.map(\.name).joined(separator: ", ")), config, plugins
 
             """
     }
+
+    private static let daily = [
+        "get", "open", "links", "head", "put", "feed", "watch", "refs", "log", "trust", "identity",
+    ]
 
     /// The most important part of a command's help, at most 24 lines.
     static func short(of command: Command) -> String {
@@ -63,8 +68,9 @@ package enum Help {
 
     /// Most important first.
     private static let mainOptions = [
-        "output", "remote-name", "data", "show-headers", "json", "input-file", "parallel", "retry",
-        "max-time", "max-filesize", "header", "identity", "trust", "insecure", "silent", "verbose",
+        "output", "remote-name", "output-dir", "continue-at", "data", "show-headers", "json",
+        "jobs", "retry", "max-time", "max-filesize", "header", "proxy", "identity", "insecure",
+        "silent", "verbose",
     ]
 
     static func text(of command: Command) -> String {
@@ -109,6 +115,7 @@ package enum Help {
         ("json", "records, and requests as records", { json }),
         ("environment", "environment variables", { environment }),
         ("patterns", "patterns with * in options", { patterns }),
+        ("proxies", "which proxy a URL uses", { proxies }),
         ("wire", "fixtures of plugins", { wire }),
     ]
 
@@ -190,6 +197,22 @@ package enum Help {
         let number = "\(outcome.exitStatus)"
         return String(repeating: " ", count: 5 - number.count) + number + "  "
             + padded(outcome.rawValue, 20) + "  " + wrapped(outcome.summary, indent: 29) + "\n"
+    }
+
+    private static var proxies: String {
+        """
+        Which proxy a URL uses:
+
+          smallweb get -x socks5h://127.0.0.1:9050 gemini://example.org/
+
+        -x, --proxy URL is for all schemes over TCP: socks5h (the proxy resolves the
+        name), socks5, socks4a, socks4, http and https (a tunnel by CONNECT). Without it
+        the variables gemini_proxy, gopher_proxy, https_proxy and so on count for their
+        scheme, ALL_PROXY for all others, and NO_PROXY names hosts that need none.
+        --proxy-command runs a command that connects. .onion hosts need a proxy.
+        'smallweb explain URL' says which one is used.
+
+        """
     }
 
     private static var environment: String {

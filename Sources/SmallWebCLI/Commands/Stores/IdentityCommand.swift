@@ -70,11 +70,12 @@ struct IdentityCommand {
             try IdentityCommand(settings).unbind(words[0], from: words.dropFirst().first)
         },
         .action(
-            "import NAME CERT [KEY]\nimport --from CLIENT PATH [DIR]",
+            "import [NAME] CERT [KEY]\nimport --from CLIENT PATH [DIR]",
             "take over a PEM file, or all of a client",
-            manual: "Makes an identity of a certificate and its key, PEM, or of each that another "
-                + "client keeps in PATH. DIR is where the certificates of av-98 are, or those of "
-                + "telescope if they are in another directory.",
+            manual: "Makes an identity of a certificate and its key, PEM, named as their file is "
+                + "without a NAME, or of each that another client keeps in PATH. DIR is where the "
+                + "certificates of av-98 are, or those of telescope if they are in another "
+                + "directory.",
             examples: [
                 "smallweb identity import carol me.crt me.key": "Of two files",
                 "smallweb identity import --from lagrange ~/.config/lagrange/idents":
@@ -187,14 +188,19 @@ struct IdentityCommand {
 
     private func bringIn(_ operands: [String]) throws(FetchError) {
         guard let client = settings.stores.importClient else {
-            guard operands.count > 1 else {
-                throw usageError("identity import wants NAME CERT [KEY], or --from CLIENT PATH")
+            let isNamed = operands.count > 2 || !Self.isFile(operands[0])
+            let files = Array(isNamed ? operands.dropFirst() : operands[...])
+            guard let certificate = files.first else {
+                throw usageError(
+                    "identity import wants [NAME] CERT [KEY], or --from CLIENT PATH",
+                    hint: "there is not a file of the name \(operands[0])")
             }
             let foreign = ForeignIdentity(
-                name: operands[0], certificate: operands[1],
-                key: operands.count > 2 ? operands[2] : nil, scopes: [])
-            try add(foreign, as: operands[0])
-            return
+                name: isNamed ? operands[0] : Self.name(of: certificate), certificate: certificate,
+                key: files.count > 1 ? files[1] : nil, scopes: [])
+            let name = foreign.name
+            return try add(
+                foreign, as: isNamed ? name : Bindings.freeName(name, taken: try store.names()))
         }
         let format: IdentityFormat = try OptionValue.choice(client, "--from")
         let found = try format.identities(
@@ -218,6 +224,18 @@ struct IdentityCommand {
         guard failures == 0 else {
             throw FetchError(.identityUnusable, .input, "some identities could not be imported")
         }
+    }
+
+    /// True for a file, which a bare word can only be where it is one.
+    private static func isFile(_ operand: String) -> Bool {
+        operand.utf8.contains { $0 == ASCII.slash || $0 == ASCII.dot }
+            && FileOutput.isTaken(operand)
+    }
+
+    /// The name of a file without its directory and its ending.
+    private static func name(of path: String) -> String {
+        let name = path.split(separator: "/").last ?? ""
+        return String(name.prefix { $0 != "." })
     }
 
     /// - Parameter url: Without a scheme, as in other clients, the default one is used.

@@ -151,7 +151,7 @@ extension Option {
             }),
         Option(
             "etag-compare", .output.with(takers: [.get, .head, .open], scope: .commandLine),
-            "ask only for what has another entity tag than FILE",
+            "ask only for another entity tag than in FILE",
             manual: "Asks a server with header fields for the page only if its entity tag is not "
                 + "the one in FILE, which may be missing. Takes precedence over --time-cond.",
             example: "smallweb get --etag-compare t --etag-save t -O https://example.org/a.txt",
