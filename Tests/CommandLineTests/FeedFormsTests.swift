@@ -6,6 +6,51 @@ import Testing
 
 /// Pages as strangers write them, read as feeds, and pages that are watched.
 @Suite struct FeedFormsTests {
+    /// Existing feeds over any scheme, a list of them in OPML, and pages make one feed.
+    @Test func feedsArePages() throws {
+        let smallweb = Smallweb()
+        let rss = """
+            <rss version="2.0"><channel><title>R</title><item><title>Old &amp; new</title>
+            <link>/old</link><pubDate>Sat, 06 Apr 2024 10:00:00 GMT</pubDate></item>
+            </channel></rss>
+            """
+        let capsule = try ChangingCapsule([
+            "/r": "20 application/rss+xml\r\n\(rss)", "/x": "20 text/xml\r\n<a/>\n",
+            "/p": ChangingCapsule.gemtext("# P\n=> a 2024-04-07 Mine\n"),
+        ])
+        let place = capsule.place
+        let pages = [("\(place)/r", "R"), ("\(place)/p", "")]
+        for (url, title) in pages {
+            let words = ["bookmarks", "add", url] + (title.isEmpty ? [] : [title])
+            #expect(try smallweb.run(words).status == 0)
+        }
+        let opml = try smallweb.run(["bookmarks", "--opml"]).text
+        try opml.write(toFile: smallweb.home.file("s.opml"), atomically: true, encoding: .utf8)
+        let river = try smallweb.run(["feed", "-k", "--format", "gemtext", "@s.opml"])
+        #expect(
+            river.text == """
+                # R, P
+
+                => \(place)/a 2024-04-07 Mine
+                => \(place)/old 2024-04-06 Old & new
+
+                """, "\(river.errors)")
+        #expect(try smallweb.run(["bookmarks", "import", "s.opml"]).errors == "imported 2\n")
+        let links = try smallweb.run(["links", "-k", pages[0].0])
+        #expect(links.text == "\(place)/old\t2024-04-06 Old & new\n" && links.status == 0)
+        let opened = try smallweb.run(["open", "-k", pages[0].0]).text
+        #expect(opened.hasPrefix("# R\n\n[1] 2024-04-06 Old & new\n"), "\(opened)")
+        #expect(try smallweb.run(["get", "-k", pages[0].0]).text == rss)
+        #expect(try smallweb.run(["feed", "-k", pages[0].0]).text == rss)
+        let xml = try smallweb.run(["links", "-k", place + "/x"])
+        #expect(xml.text.isEmpty && xml.errors.contains("text/xml that is neither Atom"))
+        #expect(try smallweb.run(["open", "-k", place + "/x"]).text == "<a/>\n")
+        let watched = ["watch", "--links", "-k", "--json", pages[0].0]
+        _ = try smallweb.run(watched)
+        capsule.set("/r", "20 application/rss+xml\r\n" + rss.replacing("/old", with: "/new"))
+        #expect(try smallweb.run(watched).text.contains("\"added\":[\"\(place)/new\"]"))
+    }
+
     private let smallweb = Smallweb()
 
     private func feed(

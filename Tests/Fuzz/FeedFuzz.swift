@@ -31,6 +31,28 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
     return lines.compactMap { reader.add($0.bytes, number: $0.number) }
 }
 
+/// A stranger's feed as a page: it does not depend on the pieces, its texts stay on their lines,
+/// and its entries lead to URLs.
+@Sendable func feedDocument(_ input: [UInt8]) {
+    guard let base = try? URI(parsing: "gemini://h.test/a/b") else { fatalError("base") }
+    let read = { (pieces: [ArraySlice<UInt8>]) -> [[UInt8]] in
+        let head = Head(.success, mediaType: MediaType("text/xml"))
+        var reader = PageReader(head, base: base, registry: .builtIn)
+        let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
+        for line in lines {
+            check(!line.bytes.contains(0x0A), "a line of two")
+            guard let url = reader.link(line)?.url, !url.isEmpty else { continue }
+            check((try? URI(parsing: url))?.description == url, "\(url) changes")
+        }
+        for entry in reader.feed?.entries ?? [] {
+            let isShown = entry.title.unicodeScalars.allSatisfy { !TerminalText.isDangerous($0) }
+            check(isShown, "\(entry.title) drives a terminal")
+        }
+        return lines.map { Array($0.bytes) }
+    }
+    check(read([input[...]]) == read(Pieces(of: input).pieces), "the page depends on the pieces")
+}
+
 /// Every format of a feed quotes its texts: no text ends an element or a line, or drives a
 /// terminal, and the gemtext reads back as the same entries.
 @Sendable func feedFormats(_ input: [UInt8]) {

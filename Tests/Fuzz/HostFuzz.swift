@@ -224,7 +224,7 @@ func links(_ input: [UInt8]) {
         let head = Head(.success, mediaType: MediaType("text/gemini"))
         var reader = PageReader(head, base: base, registry: .builtIn)
         var links = pieces.flatMap { reader.links(in: .body($0)) }
-        if let last = reader.lastLink(isWhole: true) { links.append(last) }
+        links += reader.lastLinks(isWhole: true)
         return links.map { ($0.url, $0.line) }
     }
     let whole = read([input[...]])

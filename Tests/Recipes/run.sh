@@ -51,6 +51,8 @@ log=$place/log/
 
 if "$python" -c 'import feedparser' 2>/dev/null; then
     must "feedparser finds the entries of every page in every format" "$python" "$here/feeds.py" smallweb
+    must "feeds of a hundred shapes are read as feedparser reads them" \
+        "$python" "$root/Tests/RealServers/feed-shapes.py" smallweb
 else
     echo "skipped - feedparser is not installed"
 fi

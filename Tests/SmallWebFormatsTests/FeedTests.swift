@@ -149,7 +149,7 @@ internal import Testing
         ("<rdf:RDF>", .xmlFeed), ("<atom:feed>", .xmlFeed),
         ("{\"version\": \"https://jsonfeed.org/version/1.1\"}", .jsonFeed),
         ("{\"version\": \"https:\\/\\/jsonfeed.org\\/version\\/1\"}", .jsonFeed),
-        ("<!DOCTYPE HTML><feed>", .html), ("\n<html><feed>", .html), ("<HTML>", .html),
+        ("\n<html><feed>", .html), ("<HTML>", .html),
         ("{\"a\": 1}", .other), ("", .other), ("<", .other), ("<?xml", .other), ("<!--", .other),
         ("<svg><feed>", .other), ("text <feed>", .other), ("<feeder>", .other),
     ])

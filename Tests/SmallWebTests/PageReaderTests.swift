@@ -15,6 +15,43 @@ internal import Testing
             registry: .builtIn, under: heading, readsSource: readsSource)
     }
 
+    private static let atom = """
+        <?xml version="1.0" encoding="iso-8859-1"?>
+        <feed xmlns="http://www.w3.org/2005/Atom" xml:base="/log/"><title>N\u{E9} &amp; co</title>
+        <entry><title>One</title><link href="1.gmi"/><updated>2024-04-06T23:30:00-02:00</updated>
+        </entry><entry><title># No link</title></entry></feed>
+        """
+
+    @Test func aFeedIsAPageOfItsEntries() throws {
+        let latin = Self.atom.unicodeScalars.map { UInt8($0.value) }
+        let page = [
+            "1 heading(1) # N\u{E9} & co", "2 text ",
+            "3 link => gemini://h.test/log/1.gmi 2024-04-07 One -> gemini://h.test/log/1.gmi",
+            "4 text  # No link",
+        ]
+        for type in ["text/xml", "application/atom+xml", "application/rss+xml"] {
+            #expect(try read([latin[...]], type) == page, "\(type)")
+        }
+        #expect(try read(latin.indices.map { latin[$0...$0] }, "text/xml") == page)
+        // The charset of the media type goes first.
+        let utf8 = Array(Self.atom.utf8)
+        #expect(try read([utf8[...]], "text/xml; charset=utf-16be") != page)
+        for cut in latin.indices {
+            let lines = try read([latin[..<cut]], "text/xml", isWhole: false)
+            #expect(lines.count <= page.count + 2, "\(cut)")
+        }
+    }
+
+    @Test func whatIsNoFeedIsText() throws {
+        for text in ["<a>\n<b/>\n</a>\n", "", "{\n}\n", "<html><p>x\n"] {
+            let lines = text.split(separator: "\n").enumerated().map { "\($0 + 1) text \($1)" }
+            #expect(try read([Array(text.utf8)[...]], "text/xml") == lines, "\(text)")
+        }
+        // Beyond what is looked at, too.
+        let long = "<a>" + String(repeating: "x\n", count: 50_000)
+        #expect(try read([Array(long.utf8)[...]], "application/xml").count == 50_000)
+    }
+
     /// Each line as its number, kind, text and link; `-` before one outside the section.
     private func shown(_ lines: [PageLine], _ reader: PageReader) -> [String] {
         lines.map { line in

@@ -45,7 +45,7 @@ public struct Page: Sendable {
     public var links: [Link] {
         var reader = reader
         var links = reader.links(in: .body(body[...]))
-        if let last = reader.lastLink(isWhole: true) { links.append(last) }
+        links += reader.lastLinks(isWhole: true)
         for item in items { links += reader.links(in: .item(item)) }
         return links.filter { $0.isLink && $0.uri != nil }
     }

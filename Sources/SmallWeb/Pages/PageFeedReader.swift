@@ -7,6 +7,8 @@ package struct FeedRules: Sendable {
     package var heading: String?
     /// True to make entries of links without a date, too.
     package var takesUndated = false
+    /// True to make entries of those of a feed.
+    package var readsDocuments = false
     /// Dated entries to keep, the newest.
     package var entriesMax = 100
 
@@ -16,7 +18,7 @@ package struct FeedRules: Sendable {
 package enum FeedNature: Sendable, Hashable {
     /// Its lines, items or headings become entries.
     case page
-    /// It is a feed already.
+    /// It is a feed already, and passed on.
     case document
     /// Names of versions: new ones are recognized by their ids.
     case versions
@@ -26,7 +28,8 @@ package enum FeedNature: Sendable, Hashable {
 }
 
 /// Reads the entries of one page while it arrives: lines of gemtext, items of menus and listings,
-/// headings of plain text. The memory used does not grow with the page.
+/// headings of plain text, entries of a feed. The memory used does not grow with the page, but for
+/// a feed of at most ``PageReader/feedBytesMax``.
 package struct PageFeedReader {
     /// Limit of entries without a date; more are dropped.
     package static let undatedMax = 20_000
@@ -38,6 +41,8 @@ package struct PageFeedReader {
     private var headings: PlainHeadingReader?
     /// First bytes of a possible feed; `nil` once that is decided.
     private var beginning: [UInt8]?
+    /// Reads a feed whose entries are taken.
+    private var feed: FeedReader?
     private var dated: FeedEntries
     private var known: Set<String> = []
     private var lastHeading = 0
@@ -91,7 +96,7 @@ package struct PageFeedReader {
     package mutating func take(_ event: Event) {
         switch event {
         case .body(let bytes):
-            sniff(bytes)
+            if feed == nil { sniff(bytes) } else { feed?.add(page.text(of: bytes)) }
             guard page.kind == .gemtext || headings != nil else { return }
         case .item(let item): add(item)
         default: break
@@ -106,6 +111,26 @@ package struct PageFeedReader {
         for line in page.finish(isWhole: isWhole) where isWhole { add(line) }
         endDay()
         judge()
+        guard var feed = feed.take() else { return }
+        feed.add(page.text(of: [], isLast: true))
+        if let document = feed.finish(converting: page.converted) { add(document) }
+    }
+
+    private mutating func add(_ document: FeedDocument) {
+        nature = .page
+        if !document.feed.title.isEmpty { title = document.feed.title }
+        if !document.feed.summary.isEmpty { subtitle = document.feed.summary }
+        for entry in document.entries {
+            guard let url = entry.uri(at: base)?.withoutPassword.description,
+                FeedText.isFollowed(url), entry.time != nil || rules.takesUndated
+            else { continue }
+            let title = entry.label ?? url
+            guard let time = entry.time else {
+                addUndated(url, title)
+                continue
+            }
+            dated.add(Feed.Entry(url: FeedText.url(url), title: title, time: time))
+        }
     }
 
     /// The dated entries, the newest first.
@@ -129,6 +154,9 @@ package struct PageFeedReader {
         {
             nature = .document
             headings = nil
+            guard rules.readsDocuments else { return }
+            feed = FeedReader(bytesMax: PageReader.feedBytesMax)
+            feed?.add(page.text(of: bytes[...]))
         }
     }
 

@@ -22,7 +22,8 @@ package struct PageLine: Sendable {
 }
 
 /// Reads a page while its events arrive: converts its charset, splits it into lines, parses gemtext
-/// and resolves links. Holds at most one line. The lines do not depend on how the bytes are cut.
+/// and resolves links. Holds at most one line, or a feed of at most ``feedBytesMax``. The lines do
+/// not depend on how the bytes are cut.
 package struct PageReader {
     package enum Kind: Sendable {
         case gemtext, text
@@ -30,12 +31,16 @@ package struct PageReader {
         case menu
         /// Text whose lines arrive as items, too.
         case listing
+        /// Atom, RSS, JSON Feed or OPML, or perhaps: its lines come at its end, as gemtext.
+        case feed
         /// Not text, and without items so far.
         case other
     }
 
     /// Longer lines are split.
     package static let lineBytesMax = 65_536
+    /// The rest of a longer feed is left out.
+    package static let feedBytesMax = 16 << 20
 
     package private(set) var kind: Kind
     private let base: URI
@@ -46,6 +51,11 @@ package struct PageReader {
     private var gemtext: GemtextReader
     private var section: GemtextSection?
     private var itemsCount = 0
+    /// The beginning of a page that may be a feed.
+    private var held: [UInt8]?
+    private var feedReader = FeedReader(bytesMax: feedBytesMax)
+    /// The feed that the page is, after ``finish(isWhole:)``.
+    package private(set) var feed: FeedDocument?
 
     /// - Parameters:
     ///   - base: The page's own URI, after redirects. Links do not repeat its password.
@@ -60,8 +70,10 @@ package struct PageReader {
             switch type?.essence {
             case "text/gemini": .gemtext
             case "application/gopher-menu": .menu
+            case let essence? where FeedReader.mayRead(essence): .feed
             default: type?.isText ?? true ? .text : .other
             }
+        held = kind == .feed ? [] : nil
         charset = kind == .other ? nil : type?.charset.flatMap(CharsetConverter.init(from:))
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
         section = heading.map { GemtextSection(under: $0) }
@@ -74,6 +86,7 @@ package struct PageReader {
     /// The lines that end within a body, or the line that is an item.
     package mutating func read(_ event: Event) -> [PageLine] {
         switch event {
+        case .body(let bytes) where kind == .feed: return hold(bytes, isLast: false)
         case .body(let bytes): return lines(in: bytes)
         case .item(let item) where item.kind.isLine:
             kind = kind == .text ? .listing : kind == .other ? .menu : kind
@@ -91,7 +104,41 @@ package struct PageReader {
     ///
     /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
     package mutating func finish(isWhole: Bool) -> [PageLine] {
-        lines(in: [], isLast: true, isWhole: isWhole)
+        let first = hold([], isLast: true)
+        guard kind == .feed else { return first + lines(in: [], isLast: true, isWhole: isWhole) }
+        feedReader.add(text(of: [], isLast: true))
+        feed = feedReader.finish(converting: converted)
+        let page = feed.map { $0.gemtext(at: base) } ?? []
+        kind = .gemtext
+        defer { kind = .feed }
+        return lines(in: page[...], isConverted: true)
+    }
+
+    /// A document in the charset that it names itself, unless the media type has named one.
+    func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
+        charset == nil ? CharsetConverter(from: name)?.convertAll(document) : nil
+    }
+
+    /// Holds the beginning of a page until it is known if it is a feed.
+    ///
+    /// - Returns: The lines, if it is not.
+    private mutating func hold(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
+        guard kind == .feed else { return [] }
+        guard var beginning = held.take() else {
+            feedReader.add(text(of: bytes))
+            return []
+        }
+        beginning += bytes
+        guard isLast || beginning.count >= FeedSniffer.bytesMax else {
+            held = beginning
+            return []
+        }
+        if FeedSniffer.kind(of: beginning[...]).isFeed {
+            feedReader.add(text(of: beginning[...]))
+            return []
+        }
+        kind = .text
+        return lines(in: beginning[...])
     }
 
     /// A part of the body in UTF-8, as far as the charset is known; instead of its lines.
@@ -115,10 +162,12 @@ package struct PageReader {
     }
 
     private mutating func lines(
-        in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true
+        in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true,
+        isConverted: Bool = false
     ) -> [PageLine] {
         guard kind != .other, kind != .menu || readsSource else { return [] }
-        let lines = framer.split(text(of: bytes, isLast: isLast), isLast: isLast)
+        let lines = framer.split(
+            isConverted ? bytes : text(of: bytes, isLast: isLast), isLast: isLast)
         // A line of a listing comes as an item, but for a last one without its end.
         if kind == .listing, !isLast, !readsSource { return [] }
         return lines.map { line in
@@ -141,9 +190,9 @@ extension PageReader {
         return read(event).compactMap(link)
     }
 
-    /// The link of ``finish(isWhole:)``.
-    package mutating func lastLink(isWhole: Bool) -> Link? {
-        finish(isWhole: isWhole).first.flatMap(link)
+    /// The links of ``finish(isWhole:)``.
+    package mutating func lastLinks(isWhole: Bool) -> [Link] {
+        finish(isWhole: isWhole).compactMap(link)
     }
 }
 

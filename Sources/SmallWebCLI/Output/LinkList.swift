@@ -44,7 +44,7 @@ final class LinkList: EventSink {
     func finish(_ ending: Ending) throws(FetchError) {
         guard reader != nil else { return }
         let isWhole = ending.completeness != .truncated
-        if let link = reader?.lastLink(isWhole: isWhole) { try add(link) }
+        for link in reader?.lastLinks(isWhole: isWhole) ?? [] { try add(link) }
         try writeRows()
         try sink.commit(ending)
         reader?.noteUseless(ending, log, isWarning: true)
@@ -128,7 +128,7 @@ final class LinkRecorder: EventSink {
 
     func finish(_ ending: Ending) throws(FetchError) {
         let isWhole = ending.completeness != .truncated
-        if let link = reader?.lastLink(isWhole: isWhole) { try add(link) }
+        for link in reader?.lastLinks(isWhole: isWhole) ?? [] { try add(link) }
         reader?.noteUseless(ending, log, isWarning: false)
     }
 
@@ -144,7 +144,12 @@ extension PageReader {
     fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog, isWarning: Bool) {
         guard !readsLinks else { return }
         let type = ending.head?.mediaType?.essence ?? "a page without a type"
-        var note = Note("no-links", "links are not read from \(type)")
+        let isXML = type.hasSuffix("xml") || type.hasSuffix("json")
+        var note = Note(
+            "no-links",
+            isXML
+                ? "\(type) that is neither Atom, RSS, JSON Feed nor OPML has no links"
+                : "links are not read from \(type)")
         note.isWarning = isWarning
         log.note(.note(note))
     }

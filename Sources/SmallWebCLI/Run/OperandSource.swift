@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebFormats
 internal import SmallWebRecords
 
 /// The requests of a run: its operands in order, with lists among them read lazily.
@@ -19,6 +20,8 @@ final class OperandSource: @unchecked Sendable {
 
     private var operands: ArraySlice<String>
     private var list: ListReader?
+    /// URLs of an OPML document.
+    private var feeds: ArraySlice<String> = []
     private var taken = 0
     private let own: OwnShard?
 
@@ -50,9 +53,16 @@ final class OperandSource: @unchecked Sendable {
                 case .end: self.list = nil
                 }
             }
+            if let url = feeds.popFirst() { return owned(RequestLine(operand: url)) }
             guard let operand = operands.popFirst() else { return .end }
             guard Self.isList(operand) else { return owned(RequestLine(operand: operand)) }
             do throws(FetchError) {
+                if operand.hasSuffix(".opml"),
+                    let urls = FeedReader.list(try InputSource.read(operand))
+                {
+                    feeds = urls.map(\.url)[...]
+                    continue
+                }
                 list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
             } catch {
                 return .request(refused(error))
@@ -63,8 +73,8 @@ final class OperandSource: @unchecked Sendable {
     /// The remaining operands, for a run that ends early. Lists are not read.
     func rest() -> [RequestLine] {
         list = nil
-        defer { operands = [] }
-        return operands.filter { !Self.isList($0) }.compactMap { operand in
+        defer { (operands, feeds) = ([], []) }
+        return (feeds + operands.filter { !Self.isList($0) }).compactMap { operand in
             guard case .request(let asked) = owned(RequestLine(operand: operand)) else {
                 return nil
             }

@@ -179,6 +179,7 @@ struct StoreSettings: Sendable {
     /// Seconds before the expiry of keys to list with `trust expiring`.
     var within = 14.0 * 86_400
     var importClient: String?
+    var writesOPML = false
     var exportFormat: TrustFormat?
     var replacesPins = false
     /// True to skip the confirmation of irreversible actions.

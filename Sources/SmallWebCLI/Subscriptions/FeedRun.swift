@@ -21,8 +21,9 @@ final class FeedRun: SubscriptionRun {
         rules.heading = settings.heading
         rules.takesUndated = settings.takesUndated
         rules.entriesMax = settings.entriesMax
-        self.rules = rules
         passesDocuments = isOnly && settings.format == nil
+        rules.readsDocuments = !passesDocuments
+        self.rules = rules
         subscription = try Subscription(.feed, context, file)
     }
 
@@ -51,13 +52,7 @@ final class FeedRun: SubscriptionRun {
         case .document where passesDocuments:
             document = reader.document
             return
-        case .document:
-            leftOut += 1
-            subscription.messages.error(
-                name, .permanentFailure, "left out: it is a feed already",
-                hint: "fetch it with smallweb get")
-            return
-        case .other, .unchanged:
+        case .other, .unchanged, .document:
             leftOut += 1
             let type = log.head?.mediaType?.essence ?? "a page without a type"
             subscription.messages.error(

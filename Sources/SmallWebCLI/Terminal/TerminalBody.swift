@@ -64,6 +64,7 @@ final class TerminalBody: EventSink {
         }
         let reader = PageReader(head, base: log.uri, registry: registry)
         self.reader = reader
+        // The source of a feed is shown as it is, but by a reader.
         let isPage = isLaidOut && (reader.kind == .gemtext || reader.kind == .menu)
         form = isPage || style.isForReading ? .laidOut : .text
         view = PageView(style: style, isMenu: reader.kind == .menu)

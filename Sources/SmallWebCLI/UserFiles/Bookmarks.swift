@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebFormats
 internal import SmallWebRecords
 
 /// Bookmarks: `URL<TAB>TITLE` per line. A plain file, to be edited by hand and kept under version
@@ -39,9 +40,11 @@ enum Bookmarks {
         }
     }
 
-    /// Bookmarks from gemtext links and from lines of URL, tab and title; other lines are skipped.
+    /// Bookmarks from gemtext links and from lines of URL, tab and title, whose other lines are
+    /// skipped; or from OPML.
     static func links(in bytes: [UInt8]) -> [(url: String, title: String)] {
-        bytes.split(separator: ASCII.lineFeed).compactMap { line in
+        if let list = FeedReader.list(bytes) { return list }
+        return bytes.split(separator: ASCII.lineFeed).compactMap { line in
             var words = line
             if line.starts(with: "=>".utf8) {
                 let rest = String(decoding: line.dropFirst(2), as: UTF8.self)
@@ -110,9 +113,17 @@ extension Command {
                 "list", "the bookmarks: URL, tab, title",
                 manual: "Lists the bookmarks, one per line: URL, tab, title. 'smallweb get -' "
                     + "reads such lines.",
-                options: ["json"]
+                examples: [
+                    "smallweb bookmarks list --opml > subs.opml": "A list for other feed readers"
+                ],
+                options: ["json", "opml"]
             ) { settings, _ throws(FetchError) in
                 let bookmarks = try Bookmarks.all()
+                if settings.stores.writesOPML {
+                    return try StandardStream.output.writeForeign(
+                        FeedFormat.opml(
+                            title: "Bookmarks", bookmarks.map { ($0.url, $0.title) }))
+                }
                 if bookmarks.isEmpty && !settings.records.areWanted {
                     try settings.note("no bookmarks yet: 'smallweb bookmarks add URL' adds one")
                 }
@@ -126,8 +137,9 @@ extension Command {
             },
             .action(
                 "import FILE|-", "add the links of FILE",
-                manual: "Adds the links of gemtext, as other clients write their bookmarks, and "
-                    + "lines of URL, tab and title. URLs already bookmarked get the new title.",
+                manual: "Adds the links of gemtext, as other clients write their bookmarks, the "
+                    + "feeds of OPML, and lines of URL, tab and title. URLs already bookmarked get "
+                    + "the new title.",
                 examples: [
                     "smallweb bookmarks import bookmarks.gmi": "Import those of another client"
                 ],

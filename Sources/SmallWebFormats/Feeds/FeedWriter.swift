@@ -21,6 +21,22 @@ package enum FeedFormat: String, Sendable, CaseIterable {
         }
     }
 
+    /// A list of subscriptions (OPML 2.0).
+    package static func opml(
+        title: String, _ pages: [(url: String, title: String)]
+    ) -> [UInt8] {
+        var xml = XMLBuilder()
+        xml.open("opml version=\"2.0\"")
+        xml.open("head")
+        xml.line("title", title)
+        xml.close("head")
+        xml.open("body")
+        for page in pages { xml.outline(page.title.isEmpty ? page.url : page.title, page.url) }
+        xml.close("body")
+        xml.close("opml")
+        return xml.bytes
+    }
+
     private func atom(_ feed: Feed) -> [UInt8] {
         var xml = XMLBuilder()
         xml.open("feed xmlns=\"http://www.w3.org/2005/Atom\"")
@@ -137,6 +153,14 @@ private struct XMLBuilder {
         bytes.append("</")
         bytes.append(name)
         bytes.append(">\n")
+    }
+
+    mutating func outline(_ text: String, _ url: String) {
+        bytes.append("<outline type=\"rss\" text=\"")
+        bytes.append(markup: Array(FeedText.line(text.utf8).utf8))
+        bytes.append("\" xmlUrl=\"")
+        bytes.append(markup: Array(FeedText.line(url.utf8).utf8))
+        bytes.append("\"/>\n")
     }
 
     mutating func link(_ url: String) {

@@ -25,9 +25,8 @@ extension Option {
         Option(
             "format", .feeds.with(takers: .feed), "feed: atom, rss, jsonfeed or gemtext",
             manual: "The format of the feed: atom (RFC 4287, the default), rss (RSS 2.0), jsonfeed "
-                + "(JSON Feed 1.1) or gemtext, a page of dated links. With it a page that is a "
-                + "feed already is left out; without it such a page, if it is the only URL, passes "
-                + "through byte for byte.",
+                + "(JSON Feed 1.1) or gemtext, a page of dated links. Without it a page that "
+                + "is a feed already, if it is the only URL, passes through byte for byte.",
             example: "smallweb feed --format rss gemini://example.org/gemlog/",
             .choice("FORM") { $0.feeds.format = $1 }),
         Option(

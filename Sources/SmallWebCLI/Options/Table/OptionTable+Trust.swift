@@ -60,6 +60,12 @@ extension Option {
             example: "smallweb trust export --to lagrange",
             .choice("CLIENT") { $0.stores.exportFormat = $1 }),
         Option(
+            "opml", .store, "bookmarks: as OPML",
+            manual: "Lists the bookmarks as OPML 2.0, which feed readers import. '@FILE.opml' is a "
+                + "list of URLs again.",
+            example: "smallweb bookmarks list --opml",
+            .flag { settings, isOn in settings.stores.writesOPML = isOn }),
+        Option(
             "replace", .store, "import: overwrite known keys",
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
