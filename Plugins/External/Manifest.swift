@@ -198,11 +198,11 @@ struct ManifestReader {
         throw error
     }
 
-    private func path(_ name: String) -> String { place.isEmpty ? name : place + "." + name }
+    func path(_ name: String) -> String { place.isEmpty ? name : place + "." + name }
 
     mutating func take(_ name: String) -> JSONValue? { members.removeValue(forKey: name) }
 
-    private func mistake(in name: String, _ what: String) -> FetchError {
+    func mistake(in name: String, _ what: String) -> FetchError {
         Self.problem("has a \"\(path(name))\" \(what)")
     }
 
@@ -351,6 +351,7 @@ struct ManifestReader {
         try reader.refuseOthers(than: [
             "name", "port", "transport", "trust", "path", "input", "upload", "resume", "mime",
             "secure_form", "identities", "server_first", "query", "summary", "host", "udp_peer",
+            "crawl",
         ])
         let name = try reader.name("name")
         let word = try reader.word("transport", of: "tcp", "tls", "udp", "none")
@@ -379,6 +380,9 @@ struct ManifestReader {
         let canResume = try reader.flag("resume")
         let secureForm = try reader.text("secure_form")
         let identities = try reader.flag("identities")
+        let crawling = try reader.object("crawl").map { crawl throws(FetchError) in
+            try Self.crawling(crawl)
+        }
         let facts = Manifest.SchemeFacts(
             mediaType: try reader.text("mime"),
             isServerFirst: try reader.flag("server_first"),
@@ -404,6 +408,7 @@ struct ManifestReader {
                     replySchemes: [])
             }
             $0.secureForm = secureForm
+            $0.crawling = crawling
             $0.identityScheme = identities ? name : nil
             $0.factNames = [plugin]
             $0.canUseProxy = transport != .udp

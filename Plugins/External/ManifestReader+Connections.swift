@@ -43,3 +43,19 @@ extension ManifestReader {
         return patterns
     }
 }
+
+extension ManifestReader {
+    /// The member `crawl` of a scheme: how its links are followed.
+    static func crawling(_ reader: ManifestReader) throws(FetchError) -> Crawling {
+        var reader = reader
+        try reader.refuseOthers(than: ["robots", "dialect"])
+        let path = try reader.text("robots")
+        guard path?.hasPrefix("/") ?? true else {
+            throw reader.mistake(in: "robots", "that is not a path")
+        }
+        var crawling = Crawling(robots: path.map { [$0] } ?? [])
+        let dialect = try reader.word("dialect", of: "1994", "9309")
+        crawling.dialect = dialect.flatMap(Crawling.Dialect.init) ?? .original
+        return crawling
+    }
+}

@@ -32,6 +32,12 @@ public struct GopherPlugin: ProtocolHandler {
         scheme.readsMenus = true
         scheme.opensOnDesktop = true
         scheme.factNames = ["gopher"]
+        // Veronica-2 asks for the first one.
+        scheme.crawling = Crawling(robots: ["/0robots.txt", "/0/robots.txt"], indexName: "index")
+        scheme.crawling?.hasItemType = true
+        scheme.crawling?.menuTypes = "1"
+        scheme.crawling?.inputTypes = "7"
+        scheme.crawling?.foreignTypes = "28T"
     }
 
     public func fetch(

@@ -28,6 +28,8 @@ public struct HTTPPlugin: ProtocolHandler {
         scheme.input = .body
         scheme.canResume = true
         scheme.factNames = ["http"]
+        scheme.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.html")
+        scheme.crawling?.dialect = .standard
     }
 
     public var options: [Request.Option] {

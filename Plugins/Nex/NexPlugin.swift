@@ -13,6 +13,7 @@ public struct NexPlugin: ProtocolHandler {
             summary: "Nex (nightfall.city/nex/info)"
         ) {
             $0.opensOnDesktop = true
+            $0.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.txt")
         }
     ]
 

@@ -97,7 +97,7 @@ package final class Ledger {
             throw FetchError(.write, .output, "the ledger \(path) is in use: another run has it")
         }
         Self.own.withLock { $0 = FileIdentity(status) }
-        try cutTornLine(size: Int(status.st_size))
+        try Self.cutTornLine(file, size: Int(status.st_size), path)
         try read()
     }
 
@@ -127,7 +127,10 @@ package final class Ledger {
         }
     }
 
-    private func cutTornLine(size: Int) throws(FetchError) {
+    /// Removes the rest of a line that a kill has left at the end of a file of lines.
+    package static func cutTornLine(
+        _ file: Int32, size: Int, _ path: String
+    ) throws(FetchError) {
         var end = size
         do throws(SystemError) {
             while end > 0 {

@@ -26,12 +26,23 @@ extension JSONWriter {
     /// A URL without its password: records are kept, and shown to others.
     package mutating func member(_ name: StaticString, url: URI?) { member(name, url?.display) }
 
-    package mutating func members(of tally: Tally, exit: Int32) {
+    /// - Parameter skipped: Counts by reason, for a crawl, in place of one.
+    package mutating func members(
+        of tally: Tally, exit: Int32, skipped: [String: Int]? = nil
+    ) {
         begin("summary")
         member("requests", tally.requests)
         member("ok", tally.ok)
         member("failed", tally.requests - tally.ok)
-        member("skipped", tally.skipped)
+        if let skipped {
+            member("skipped", object: skipped) { writer, skipped in
+                for (reason, count) in skipped.sorted(by: { $0.key < $1.key }) {
+                    writer.member(named: reason) { $0.value(count) }
+                }
+            }
+        } else {
+            member("skipped", tally.skipped)
+        }
         member("bytes", tally.bytes)
         member("time", object: Instant.now.seconds(since: tally.started)) {
             $0.member("total", seconds: $1)

@@ -25,6 +25,9 @@ package final class RequestLine {
     package var isUnreadList = false
 
     package var url: String? { subject.url }
+
+    /// Names the file for the body.
+    package func writes(to path: String) { output = path }
     /// True if it changes settings of the run.
     package var hasSettings: Bool { !settings.isEmpty || input != nil }
 

@@ -87,6 +87,13 @@ import Testing
             _ = FileManager.default.createFile(atPath: empty, contents: nil)
             return try smallweb.run(["--replay", empty, "gopher://127.0.0.1/"])
         },
+        .robots: {
+            let server = try LoopbackServer { peer in
+                _ = peer.readLine()
+                peer.write("User-agent: *\nDisallow: /\n")
+            }
+            return try Smallweb().run(["get", "--robots", "nex://127.0.0.1:\(server.port)/a"])
+        },
         .interrupted: {
             let capsule = try Capsule()
             return try Smallweb().run(["get", "-o", "never", capsule.place + "/silent"]) {

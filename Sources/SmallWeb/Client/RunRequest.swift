@@ -85,8 +85,14 @@ public final class RunQueue: Sendable {
                 state.isEnded = state.isEnded || isLast
                 return (nil, state.isEnded)
             }
-            defer { state.next += 1 }
-            return (state.requests[state.next], false)
+            let request = state.requests[state.next]
+            state.next += 1
+            // Those that were taken are dropped, each moved at most once.
+            if state.next >= 1024, 2 * state.next >= state.requests.count {
+                state.requests.removeFirst(state.next)
+                state.next = 0
+            }
+            return (request, false)
         }
     }
 

@@ -7,7 +7,7 @@ struct Fetch {
     let fetcher: Fetcher
     private let log: FetchLog
     private let emit: Emit
-    let deadline: Instant
+    private(set) var deadline: Instant
     var request: Request
     private let attempt: Int
     private let wantsRefusals: Bool
@@ -66,6 +66,11 @@ struct Fetch {
         while true {
             let ending: Ending
             do throws(FetchError) {
+                if let robots = fetcher.options.robots,
+                    try await robots.check(request, try fetcher(for: request))
+                {
+                    deadline = .after(seconds: request.limits.totalSeconds)
+                }
                 ending = try await sending()
             } catch  where hops > 0 && error.outcome == .badURL {
                 // The plugin refuses the target, which the server has chosen and not the user.

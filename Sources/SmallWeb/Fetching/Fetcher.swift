@@ -20,6 +20,8 @@ package final class Fetcher: Sendable {
         /// Decides if a redirect may lead to a URI; `nil` for all.
         var mayFollow: (@Sendable (URI) -> Bool)?
         package var network = Network.live
+        /// Judges each hop by robots files; `nil` to ask for none.
+        package var robots: RobotsGate?
         /// Trust store, HTTP settings and proxies for a URI that a redirect leads to, where rules
         /// differ by place; `nil` when the same hold everywhere.
         package var rulesAfterRedirect: Rules?
@@ -67,7 +69,7 @@ package final class Fetcher: Sendable {
     }
 
     /// A copy with other options, and TLS sessions of its own.
-    func changed(_ change: (inout Options) -> Void) -> Fetcher {
+    package func changed(_ change: (inout Options) -> Void) -> Fetcher {
         var options = options
         change(&options)
         return Fetcher(registry: registry, options: options, loop: loop, thread: thread)

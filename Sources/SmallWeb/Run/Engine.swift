@@ -240,6 +240,8 @@ package final class Engine: @unchecked Sendable {
         if let pause = result.ending?.head?.retryAfter, pause > .zero {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
+        let rest = job.output.restSeconds(after: result, job)
+        if rest > 0 { waiting.pause(entry, seconds: rest, now: .now) }
         if !isStopping, !isLate, failure == nil, let retry = retry(entry, result) {
             do throws(FetchError) {
                 try job.output.repeats(result, retry)

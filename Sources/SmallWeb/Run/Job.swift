@@ -42,12 +42,13 @@ package final class Job: @unchecked Sendable {
     package let problem: FetchError?
     /// True if it stands for a list that cannot be read, whose requests are unknown.
     package var isUnreadList = false
-    package internal(set) var fetcher: Fetcher
+    package var fetcher: Fetcher
     package let output: any Output
     package private(set) var attempts = 0
     private let arrived = Instant.now
-    /// Start of the first attempt.
+    /// Start of the first attempt, and of the last.
     private(set) var started: Instant?
+    package private(set) var lastStart: Instant?
     /// True while an attempt has not been reported.
     var isUnderWay = false
     /// The attempt that can be cancelled; `nil` without a key.
@@ -100,7 +101,8 @@ package final class Job: @unchecked Sendable {
     /// Fetches, and passes the events to the reply's sinks. On the loop of the fetcher.
     func attempt() async -> Attempt {
         attempts += 1
-        started = started ?? .now
+        lastStart = .now
+        started = started ?? lastStart
         do throws(FetchError) {
             var step = try output.begin(self)
             while true {

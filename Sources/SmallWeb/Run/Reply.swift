@@ -40,6 +40,13 @@ package final class Reply {
         (self.keepsRefusals, self.pace) = (keepsRefusals, pace)
     }
 
+    /// The same with another watcher.
+    package func watched(by watcher: any EventSink) -> Reply {
+        Reply(
+            to: request, log, watchers: watchers + [watcher], sinks: sinks,
+            keepsRefusals: keepsRefusals, pace: pace)
+    }
+
     func take(_ event: Event) async throws(FetchError) {
         guard let pace, case .body(var bytes) = event else { return try pass(event) }
         while !bytes.isEmpty {
@@ -92,6 +99,9 @@ package protocol Output: AnyObject {
     /// True if another attempt finds the destination as it was before this one.
     var canBeRepeated: Bool { get }
 
+    /// Seconds that the host is left alone for after an attempt; 0 for no more than usual.
+    func restSeconds(after result: Attempt, _ job: Job) -> Double
+
     /// Called when another attempt follows `result`.
     func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError)
 
@@ -110,6 +120,12 @@ extension Output {
         .end(ending)
     }
     package func end(_ result: Attempt) {}
+    package func restSeconds(after result: Attempt, _ job: Job) -> Double {
+        guard let request = job.request,
+            let delay = job.fetcher.options.robots?.delaySeconds(for: request)
+        else { return 0 }
+        return delay - (job.lastStart.map { Instant.now.seconds(since: $0) } ?? 0)
+    }
     package func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {}
 }
 

@@ -31,12 +31,14 @@ package struct Option: Sendable, Adjustable {
         package static func == (left: Group, right: Group) -> Bool { left.title == right.title }
 
         static let output = Group("Output", takers: .bodies)
-        static let json = Group("JSON records", takers: .results)
+        static let json = Group("JSON records", takers: [.results, .crawl])
         static let requests = Group("Requests")
         static let bulk = Group("Many URLs", takers: .lists, scope: .run)
         static let links = Group("Links (links)", takers: .links)
         static let feeds = Group(
             "What is new (feed, watch)", takers: .subscriptions, scope: .commandLine)
+        static let crawl = Group(
+            "Following links (crawl)", takers: .crawl, scope: .run)
         static let refs = Group("References (refs)", takers: .refs)
         static let uploads = Group("Uploads (put)", takers: .uploads)
         static let limits = Group("Limits")
@@ -48,7 +50,7 @@ package struct Option: Sendable, Adjustable {
         static let config = Group("Configuration (config)", takers: [], scope: .commandLine)
 
         private static let beforeProtocols = [
-            output, json, requests, bulk, links, feeds, refs, uploads,
+            output, json, requests, bulk, links, feeds, crawl, refs, uploads,
         ]
         private static let afterProtocols = [
             limits, archive, connection, store, messages, config,
@@ -89,6 +91,7 @@ package struct Option: Sendable, Adjustable {
         /// Commands without fetches, and those of them that read config files.
         static let others = Takers(rawValue: 1024)
         package static let configured = Takers(rawValue: 2048)
+        static let crawl = Takers(rawValue: 4096)
 
         /// Several URLs, each with a result.
         static let lists: Takers = [.get, .head, .links, .refs, .verbs]
@@ -97,7 +100,7 @@ package struct Option: Sendable, Adjustable {
         static let results: Takers = [.bodies, .head, .links]
         static let subscriptions: Takers = [.feed, .watch]
         static let uploads: Takers = [.put, .explain]
-        static let fetches: Takers = [.results, .open, .subscriptions]
+        static let fetches: Takers = [.results, .open, .subscriptions, .crawl]
         static let downloads = fetches.subtracting(.put)
         /// Commands that connect.
         static let runs = fetches.subtracting(.explain)

@@ -12,6 +12,9 @@ struct FittedSettings {
 
     init(_ settings: Settings) { self.settings = settings }
 
+    /// Asks for the reply without its body.
+    mutating func wantsHeadAlone() { settings.fetch.wantsHeadAlone = true }
+
     mutating func fit(_ request: Request, _ registry: Registry) {
         let misfits = settings.misfits(for: request, registry)
         guard !misfits.isEmpty else { return }

@@ -200,16 +200,22 @@ final class RunContext: @unchecked Sendable {
 final class JobSource: Source {
     private let requests: OperandSource
     private let context: RunContext
+    /// Requests in a row that the ledger knows.
+    private var knownCount = 0
 
     init(_ requests: OperandSource, _ context: RunContext) {
         (self.requests, self.context) = (requests, context)
     }
 
     func take(isLast: Bool) -> Taken {
+        // The rest of a list that is newest first is known, too.
+        guard knownCount < context.settings.run.knownMax else { return .end(nil) }
         switch requests.take() {
         case .request(let asked):
             let job = job(asked)
-            return isDone(job, asked) ? .done : .job(job)
+            let isDone = isDone(job, asked)
+            knownCount = isDone ? knownCount + 1 : 0
+            return isDone ? .done : .job(job)
         case .cancel(let key): return .cancel(key)
         case .foreign: return .foreign
         case .nothing(let descriptor):
@@ -264,6 +270,7 @@ extension Settings {
         options.resolver.names = connection.hostNames
         options.proxies = try connection.readProxies()
         options.network = archive.network
+        options.robots = connection.robots
         options.http = connection.http
         options.http.reportsRequests = messages.isVerbose || records.options.includesEvents
         options.http.authorityFile = Environment.variable("SSL_CERT_FILE")

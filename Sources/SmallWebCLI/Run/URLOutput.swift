@@ -175,7 +175,8 @@ final class URLOutput: Output {
             KeptFile.note(isOfRequest ? head.validator : nil, of: exchange.request, in: path)
         }
         let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
-        exchange.sink.discard(keepsPart: isPart && exchange.request.scheme.canResume)
+        exchange.sink.discard(
+            keepsPart: isPart && exchange.request.scheme.canResume && settings.output.keepsParts)
         leftover = exchange.sink.leftover
     }
 
@@ -308,6 +309,9 @@ extension URLOutput {
     private func report(_ ending: Ending) -> (Outcome, message: String?) {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
+        if settings.fetch.takesRedirects && ending.head?.replyClass == .redirect {
+            return (.ok, nil)
+        }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"
             told.say(.permanentFailure, message, hint: "without a pattern all are listed")

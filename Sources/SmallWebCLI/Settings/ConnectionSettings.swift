@@ -8,6 +8,8 @@ struct ConnectionSettings: Sendable {
     var resolverOverrides: [String: [String]] = [:]
     /// Shared by all URLs of a run, whatever their other settings.
     let hostNames = HostNames(keepSeconds: 0)
+    /// Judges URLs by robots files; `nil` to ask for none.
+    var robots: RobotsGate?
     var http = {
         var settings = HTTPSettings()
         settings.userAgent = "smallweb/\(Help.version)"

@@ -41,6 +41,8 @@ struct FetchSettings: Sendable {
     }
     var resume = Resume.fromStart
     var condition: RequestCondition?
+    /// True if a redirect that is not followed is a result like any other.
+    var takesRedirects = false
 
     enum Refusal: Sendable {
         /// Print an error and exit with its status.
@@ -109,6 +111,8 @@ struct RunSettings: Sendable {
     var status = Tally.Status.first
 
     var ledger: String?
+    /// Requests in a row that the ledger knows, after which a list ends.
+    var knownMax = Int.max
     /// Outcomes to fetch again; `nil` for all but `ok`.
     var ledgerOutcomes: Set<Outcome>?
 }

@@ -8,6 +8,8 @@ struct OutputSettings: Sendable {
     var usesRemoteName = false
     var directory: String?
     var createsDirectories = false
+    /// False to keep no part of a body that was cut off.
+    var keepsParts = true
     /// With -O: create `host/path` below the directory.
     var keepsTree = false
     /// Shared by all URLs of a run.

@@ -19,6 +19,7 @@ struct Settings: @unchecked Sendable {
         var run = RunSettings()
         var feeds = FeedSettings()
         var archive = ArchiveSettings()
+        var crawl = CrawlSettings()
         var messages = MessageSettings()
         var stores = StoreSettings()
         var configuration = Configuration()
@@ -45,15 +46,34 @@ struct Settings: @unchecked Sendable {
         _read { yield values.invocation }
         _modify { yield &values.invocation }
     }
-    var fetch: FetchSettings { _read { yield values.fetch } _modify { yield &values.fetch } }
+    var fetch: FetchSettings {
+        _read { yield values.fetch }
+        _modify { yield &values.fetch }
+    }
     var connection: ConnectionSettings {
         _read { yield values.connection }
         _modify { yield &values.connection }
     }
-    var output: OutputSettings { _read { yield values.output } _modify { yield &values.output } }
-    var records: RecordSettings { _read { yield values.records } _modify { yield &values.records } }
-    var run: RunSettings { _read { yield values.run } _modify { yield &values.run } }
-    var feeds: FeedSettings { _read { yield values.feeds } _modify { yield &values.feeds } }
+    var output: OutputSettings {
+        _read { yield values.output }
+        _modify { yield &values.output }
+    }
+    var records: RecordSettings {
+        _read { yield values.records }
+        _modify { yield &values.records }
+    }
+    var run: RunSettings {
+        _read { yield values.run }
+        _modify { yield &values.run }
+    }
+    var crawl: CrawlSettings {
+        _read { yield values.crawl }
+        _modify { yield &values.crawl }
+    }
+    var feeds: FeedSettings {
+        _read { yield values.feeds }
+        _modify { yield &values.feeds }
+    }
     var archive: ArchiveSettings {
         _read { yield values.archive }
         _modify { yield &values.archive }
@@ -62,7 +82,10 @@ struct Settings: @unchecked Sendable {
         _read { yield values.messages }
         _modify { yield &values.messages }
     }
-    var stores: StoreSettings { _read { yield values.stores } _modify { yield &values.stores } }
+    var stores: StoreSettings {
+        _read { yield values.stores }
+        _modify { yield &values.stores }
+    }
     /// Content of the config files; ``Invocation/given`` takes precedence.
     var configuration: Configuration {
         _read { yield values.configuration }

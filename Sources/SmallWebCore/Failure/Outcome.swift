@@ -35,6 +35,7 @@ public enum Outcome: String, CaseIterable, Sendable, Hashable {
     case needsInput = "needs-input"
     case redirectRefused = "redirect-refused"
     case notRecorded = "not-recorded"
+    case robots
     case plugin
     case `internal`
     case interrupted
@@ -73,6 +74,7 @@ extension Outcome {
         case .needsInput: 101
         case .redirectRefused: 102
         case .notRecorded: 103
+        case .robots: 104
         case .plugin: 110
         case .internal: 125
         // The signal is raised again, so a shell shows 130 (SIGINT) or 143 (SIGTERM).
@@ -123,6 +125,8 @@ extension Outcome {
         case .needsInput: "The server asks for input: give it with --data"
         case .redirectRefused: "A redirect leads where following is not allowed"
         case .notRecorded: "A replay: no recording has this request"
+        case .robots:
+            "The robots file of the server forbids it, and --robots or crawl was asked for"
         case .plugin: "A helper program crashed or broke its protocol"
         case .internal: "A bug in smallweb; please report it"
         case .interrupted: "Stopped by a signal, which is raised again, or by --deadline"

@@ -115,6 +115,8 @@ public struct Scheme: Sendable, Hashable {
     /// True if its plugin emits the lines of gopher menus as items; for other schemes, they are
     /// parsed from the body.
     public var readsMenus = false
+    /// The facts for following its links; `nil` if they are not followed.
+    package var crawling: Crawling?
     /// True if its plugin computes for more than 50 ms between two events, and checks ``LongWork``.
     package var computesForLong = false
     /// True if the user before the host is part of the address, and not a login.

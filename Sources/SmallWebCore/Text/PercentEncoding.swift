@@ -56,3 +56,36 @@ public enum PercentEncoding {
         }
     }
 }
+
+extension PercentEncoding {
+    /// A text with the escapes of unreserved bytes decoded and those of others in upper case (RFC
+    /// 3986 §6.2.2); a `%` without two digits becomes `%25`. Applied again, it changes nothing.
+    ///
+    /// - Parameters:
+    ///   - escaping: True for plain bytes that are escaped, in addition to those that no URI holds.
+    ///   - decoding: True for reserved bytes whose escapes are decoded as well.
+    package static func normalised(
+        _ text: some Sequence<UInt8>, decoding: (UInt8) -> Bool = { _ in false },
+        escaping: (UInt8) -> Bool = { _ in false }
+    ) -> [UInt8] {
+        let source = Array(text)
+        var (bytes, index) = ([UInt8](), 0)
+        bytes.reserveCapacity(source.count)
+        while index < source.count {
+            var byte = source[index]
+            var isEscaped = byte <= 0x20 || byte >= 0x7F || "\"%<>[]\\^`{|}#".utf8.contains(byte)
+            isEscaped = isEscaped || escaping(byte)
+            if byte == ASCII.percent, index + 2 < source.count,
+                let high = ASCII.hexValue(source[index + 1]),
+                let low = ASCII.hexValue(source[index + 2])
+            {
+                byte = high << 4 | low
+                isEscaped = !isUnreserved(byte) && !decoding(byte)
+                index += 2
+            }
+            if isEscaped { appendEscape(of: byte, to: &bytes) } else { bytes.append(byte) }
+            index += 1
+        }
+        return bytes
+    }
+}

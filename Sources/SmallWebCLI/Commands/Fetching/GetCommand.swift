@@ -57,6 +57,7 @@ struct GetCommand: Sendable {
             }
         }
         try settings.openArchives()
+        if settings.crawl.obeysRobots { settings.connection.robots = settings.robotsGate() }
         return (settings, try settings.fetcher(EventLoop()))
     }
 
@@ -121,6 +122,9 @@ struct GetCommand: Sendable {
         try settings.checkArchives()
         if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
             throw usageError("--only needs a --ledger")
+        }
+        if settings.run.knownMax < .max && settings.run.ledger == nil {
+            throw usageError("--stop-known needs a --ledger")
         }
     }
 

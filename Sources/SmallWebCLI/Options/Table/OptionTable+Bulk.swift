@@ -5,7 +5,7 @@ internal import SmallWebRecords
 extension Option {
     static let json: [Option] = [
         Option(
-            "json", .json.with(takers: [.results, .watch], scope: .run),
+            "json", .json.with(takers: [.results, .watch, .crawl], scope: .run),
             "write JSON records, one a line",
             manual: "Writes one line of JSON per URL to standard output, with the body in it, "
                 + "instead of the body. smallweb-json(5) describes the records.",
@@ -21,13 +21,13 @@ extension Option {
             }
         ).with(\.values, .someOf { RecordFields.all(.builtIn) }),
         Option(
-            "body", .json.with(takers: .bodies), "auto, text, base64, file or none",
+            "body", .json.with(takers: [.bodies, .crawl]), "auto, text, base64, file or none",
             manual: "The form of the body. auto is text if it is UTF-8 or in a known charset, "
                 + "base64 otherwise; text forces text; file is --remote-name; none leaves it out.",
             example: "smallweb get --json --body none gemini://geminiprotocol.net/",
             .choice("FORM") { $0.records.options.body = $1 }),
         Option(
-            "inline-max", .json.with(takers: .bodies), "largest body in a record (8M)",
+            "inline-max", .json.with(takers: [.bodies, .crawl]), "largest body in a record (8M)",
             manual: "The largest body in a record. A larger one goes to --output-dir if given, "
                 + "and is left out otherwise; its size and hash are still there.",
             example: "smallweb get --json --inline-max 64k gemini://geminiprotocol.net/",
@@ -39,7 +39,7 @@ extension Option {
             example: "smallweb get --json --stream gopher://example.org/9/disk.img",
             .flag { settings, isOn in settings.records.options.streamsBodies = isOn }),
         Option(
-            "with-links", .json.with(takers: [.get, .put, .verbs, .explain]),
+            "with-links", .json.with(takers: [.get, .put, .verbs, .explain, .crawl]),
             "records of the page's links as well",
             manual: "Writes a link record for each link of a page before the page's own record, as "
                 + "smallweb links does, so that body and links come with one fetch.",
@@ -51,12 +51,13 @@ extension Option {
             example: "smallweb get --json --events gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.records.options.includesEvents = isOn }),
         Option(
-            "ordered", .json.with(scope: .run), "records in the order of the URLs",
+            "ordered", .json.with(takers: .results, scope: .run),
+            "records in the order of the URLs",
             manual: "Buffers records until those of all earlier URLs are written.",
             example: "smallweb get --json -Z --ordered - < urls.txt",
             .flag { settings, isOn in settings.records.keepsInputOrder = isOn }),
         Option(
-            "summary", .json.with(takers: [.results, .watch], scope: .run),
+            "summary", .json.with(takers: [.results, .watch, .crawl], scope: .run),
             "a summary record even for one URL",
             manual: "Ends with a summary record. The default is one for several URLs; none with "
                 + "--no-summary.",
@@ -66,7 +67,7 @@ extension Option {
 
     static let bulk: [Option] = [
         Option(
-            "input-file", .bulk.with(takers: [.lists, .subscriptions]),
+            "input-file", .bulk.with(takers: [.lists, .subscriptions, .crawl]),
             "read URLs from FILE, - for stdin",
             manual: "Reads URLs from a file, one per line; - is standard input. Blank lines and "
                 + "lines beginning with # are ignored. A line beginning with { is a request in "
@@ -85,7 +86,8 @@ extension Option {
                 settings.run.policy.jobs = isOn ? max(settings.run.policy.jobs, 8) : 1
             }),
         Option(
-            "jobs", short: "j", .bulk.with(takers: [.lists, .feed]), "fetch N URLs at a time (1)",
+            "jobs", short: "j", .bulk.with(takers: [.lists, .feed, .crawl]),
+            "fetch N URLs at a time (1)",
             manual: "The number of concurrent fetches, 1 or more.",
             example: "smallweb get -j 4 gemini://example.org/a gopher://example.net/0/b",
             .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }),
@@ -105,13 +107,13 @@ extension Option {
             example: "smallweb get --json -j 64 --loops 4 --input-file urls.txt",
             .value("N", OptionValue.positive) { $0.run.policy.loops = $1 }),
         Option(
-            "rate", .bulk.with(takers: [.lists, .subscriptions]),
+            "rate", .bulk.with(takers: [.lists, .subscriptions, .crawl]),
             "at most N requests a second, or N/m, N/h",
             manual: "The maximum number of requests per second, minute (N/m) or hour (N/h).",
             example: "smallweb get --rate 30/m - < urls.txt",
             .value("N", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
-            "per-host-delay", .bulk.with(takers: [.lists, .subscriptions]),
+            "per-host-delay", .bulk.with(takers: [.lists, .subscriptions, .crawl]),
             "least time between two requests to one host",
             manual: "The least time between the starts of two requests to one host.",
             example: "smallweb get -Z --per-host-delay 0.5 - < urls.txt",
@@ -165,6 +167,12 @@ extension Option {
             example: "smallweb get --ledger done.jsonl --only timeout,connect - < urls.txt",
             .value("LIST", OptionValue.outcomes) { $0.run.ledgerOutcomes = $1 }
         ).with(\.values, .someOf { Outcome.allCases.map(\.rawValue) }),
+        Option(
+            "stop-known", .bulk, "with --ledger, end after N known in a row",
+            manual: "Ends after N URLs in a row that the ledger has as done: of a list that is "
+                + "newest first, the rest is known, too.",
+            example: "smallweb get --ledger done.jsonl --stop-known 5 - < newest-first.txt",
+            .value("N", OptionValue.positive) { $0.run.knownMax = $1 }),
     ]
 
     static let workers: [Option] = [
@@ -177,7 +185,8 @@ extension Option {
             example: "smallweb get --json --shard 0/4 - < urls.txt",
             .value("I/N", OptionValue.shard) { $0.run.shard = $1 }),
         Option(
-            "deadline", .bulk, "start no request later than this: 90, 15m, 2h",
+            "deadline", .bulk.with(takers: [.lists, .crawl]),
+            "start no request later than this: 90, 15m, 2h",
             manual: "No request starts later than this after the start; those in progress "
                 + "continue. The other URLs get records with the outcome interrupted, and a "
                 + "ledger does not count them as done. The exit status is 130, or 0 with "

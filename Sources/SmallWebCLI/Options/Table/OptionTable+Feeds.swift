@@ -48,14 +48,15 @@ extension Option {
             example: "smallweb feed --under Posts gemini://example.org/",
             .value("HEADING") { settings, value in settings.feeds.heading = value }),
         Option(
-            "state", .feeds, "keep the state in FILE",
+            "state", .feeds.with(takers: [.subscriptions, .crawl]), "keep the state in FILE",
             manual: "The file that keeps the state from one run to the next. It is replaced "
                 + "atomically, has the mode 0600, and is locked while in use. /dev/null keeps "
                 + "nothing.",
             example: "smallweb watch --state pages.state gemini://example.org/",
             .value("FILE") { settings, value in settings.feeds.stateFile = value }),
         Option(
-            "name", .feeds, "the state's name (made of the URLs)",
+            "name", .feeds.with(takers: [.subscriptions, .crawl]),
+            "the state's name (made of the URLs)",
             manual: "The name of the state below $XDG_STATE_HOME/smallweb/. By default it is made "
                 + "of the URLs: the first 16 hexadecimal digits of the SHA-256 of their sorted "
                 + "list. With a name the list of URLs may change.",
@@ -84,7 +85,7 @@ extension Option {
                 + "nested into thousands.",
             example: "smallweb watch --ignore '^Visitors: [0-9]+$' gemini://example.org/",
             .value("REGEX") { settings, value throws(FetchError) in
-                _ = try LineFilter.parse(value)
+                _ = try OptionValue.expression(value, "--ignore")
                 settings.feeds.ignored.append(value)
             }),
         Option(
@@ -116,6 +117,22 @@ extension Option {
 }
 
 extension OptionValue {
+    /// An extended regular expression that takes neither exponential time nor memory.
+    static func expression(
+        _ pattern: String, _ option: String
+    ) throws(FetchError) -> ExtendedExpression {
+        func refuse(_ why: String) -> FetchError {
+            usageError(
+                "\(option): \"\(pattern.prefix(80))\" \(why)", hint: "regex(7) describes them")
+        }
+        guard !pattern.isEmpty else { throw refuse("is empty, and would match everything") }
+        do throws(ExtendedExpression.Problem) {
+            return try ExtendedExpression(pattern)
+        } catch {
+            throw refuse(error.message)
+        }
+    }
+
     /// Checks a name for a file in the state directory.
     static func stateName(_ text: String) throws(FetchError) -> String {
         let isName =

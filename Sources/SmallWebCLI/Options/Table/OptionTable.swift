@@ -9,7 +9,8 @@ extension Option {
         // `+=` with reserved capacity avoids the copies of chained `+`.
         all.reserveCapacity(128)
         for part in [
-            output, reading, json, requests, bulk, workers, feeds, refs, ofPlugins, limits, archive,
+            output, reading, json, requests, bulk, workers, feeds, crawling, refs, ofPlugins,
+            limits, archive,
             connection,
             proxies, programs, engine, trust, identity, messages, daily,
         ] { all += part }

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+package import SmallWebFormats
+internal import SmallWebTransport
+
+/// Lets requests pass that robots files allow: asks for the file of a place before its first URL,
+/// keeps it for a day, and keeps the pace of the place meanwhile.
+package final class RobotsGate: Sendable {
+    private enum File {
+        case underWay
+        /// Rules, and the time of the request for them in Unix seconds.
+        case known(Robots, Int)
+        /// The error that kept them from coming.
+        case failed(FetchError)
+    }
+
+    /// Lifetime of a file, in seconds.
+    package static let secondsMax = 86_400
+    /// Time limit of a file; what has come by then counts.
+    private static let fileSecondsMax = 10.0
+    private static let redirectsMax = 5
+
+    private let product: String
+    private let roles: [String]
+    /// Least seconds between two requests to a place.
+    private let paceSeconds: Double
+    /// Called with each file that has come, for the place and time of the request.
+    private let onFile: @Sendable (_ place: String, Robots, _ time: Int) -> Void
+    private let files = Locked<[String: File]>([:])
+
+    package init(
+        product: String, roles: [String], paceSeconds: Double,
+        onFile: @escaping @Sendable (_ place: String, Robots, _ time: Int) -> Void = { _, _, _ in }
+    ) {
+        (self.product, self.roles, self.paceSeconds) = (product, roles, paceSeconds)
+        self.onFile = onFile
+    }
+
+    /// The name of a server: scheme, host and port.
+    package static func place(of request: Request) throws(FetchError) -> String {
+        "\(request.scheme.name)://\(try request.endpoint)"
+    }
+
+    /// Takes the rules of an earlier run.
+    ///
+    /// - Parameter time: Unix seconds of the request for them.
+    package func learn(_ place: String, _ robots: Robots, at time: Int) {
+        files.withLock { $0[place] = .known(robots, time) }
+    }
+
+    /// The rules for a request, as far as they are known and not too old.
+    package func rules(for request: Request, now: Int = UTCDate.now) -> Robots? {
+        guard let place = try? Self.place(of: request),
+            case .known(let robots, let time)? = files.withLock({ $0[place] }),
+            now - time < Self.secondsMax, time <= now
+        else { return nil }
+        return robots
+    }
+
+    /// The `Crawl-delay` for a request; `nil` if none is known.
+    package func delaySeconds(for request: Request) -> Double? {
+        rules(for: request)?.delaySeconds
+    }
+
+    /// The error that keeps the rules for a request from coming; `nil` without one.
+    package func failure(of request: Request) -> FetchError? {
+        guard let place = try? Self.place(of: request),
+            case .failed(let error)? = files.withLock({ $0[place] })
+        else { return nil }
+        return error
+    }
+
+    /// Returns when the rules of the request's place are known, and allow it.
+    ///
+    /// - Returns: True if it has waited for them, so that the deadline begins again.
+    /// - Throws: `robots`; `temporary-failure` when the rules cannot be had; `interrupted`.
+    func check(_ request: Request, _ fetcher: Fetcher) async throws(FetchError) -> Bool {
+        guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return false }
+        let place = try Self.place(of: request)
+        var hasWaited = false
+        while true {
+            let isFree = files.withLock { files in
+                switch files[place] {
+                case .underWay?, .failed?: return false
+                case .known(_, let time)? where UTCDate.now - time < Self.secondsMax: return false
+                default: files[place] = .underWay
+                }
+                return true
+            }
+            if isFree {
+                hasWaited = true
+                try await ask(place, request, crawling, fetcher)
+            }
+            switch files.withLock({ $0[place] }) {
+            case .known(let robots, _)?:
+                try Self.judge(request, robots)
+                return hasWaited
+            case .failed(let error)?:
+                throw FetchError(
+                    .temporaryFailure, .connect,
+                    "robots.txt of \(place) cannot be had: \(error.message)",
+                    hint: "fetch it again later")
+            case .underWay?, nil:
+                // Another request of the place is asking.
+                hasWaited = true
+                await fetcher.loop.sleep(until: .after(seconds: 0.02))
+                if Task.isCancelled { throw .cancelled }
+            }
+        }
+    }
+
+    private static func judge(_ request: Request, _ robots: Robots) throws(FetchError) {
+        guard let rule = robots.decision(on: request.uri.target).rule, !rule.isAllow else { return }
+        let line = rule.number > 0 ? " (line \(rule.number))" : ""
+        throw FetchError(.robots, .input, "robots.txt forbids it: \(rule.text)\(line)")
+    }
+
+    private func ask(
+        _ place: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher
+    ) async throws(FetchError) {
+        do throws(FetchError) {
+            var robots = Robots(lines: [], crawling)
+            var time = UTCDate.now
+            for path in crawling.robots {
+                let started = Instant.now
+                time = UTCDate.now
+                robots = try await file(path, request, crawling, fetcher)
+                let pace = max(paceSeconds, robots.delaySeconds ?? 0)
+                await fetcher.loop.sleep(until: started.advanced(seconds: pace))
+                if Task.isCancelled { throw .cancelled }
+                if robots.namesAgents { break }
+            }
+            files.withLock { $0[place] = .known(robots, time) }
+            onFile(place, robots, time)
+        } catch {
+            let isOver = error.outcome == .interrupted
+            files.withLock { $0[place] = isOver ? nil : .failed(error) }
+            if isOver { throw error }
+        }
+    }
+
+    /// - Throws: The error of a file that cannot be had for now.
+    private func file(
+        _ path: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher
+    ) async throws(FetchError) -> Robots {
+        var uri = request.uri
+        (uri.path, uri.query, uri.fragment, uri.userinfo) = (path, nil, nil, nil)
+        let place = try Self.place(of: request)
+        let registry = fetcher.registry
+        let alone = fetcher.changed { options in
+            options.robots = nil
+            options.redirects.follows = true
+            options.redirects.limit = Self.redirectsMax
+            options.mayFollow = { uri in
+                guard let scheme = registry[uri.scheme]?.scheme else { return false }
+                let next = Request(uri: uri, scheme: scheme)
+                return (try? Self.place(of: next)) == place
+            }
+        }
+        var own = try alone.request(uri)
+        own.limits = request.limits
+        own.limits.totalSeconds = Self.fileSecondsMax
+        own.limits.bodyBytesMax = nil
+        var (body, isSuccess) = ([UInt8](), false)
+        var isCut = false
+        do throws(FetchError) {
+            var fetch = Fetch(alone, own, FetchLog(own.uri), wantsRefusals: false) {
+                event throws(FetchError) in
+                if case .head(let head) = event { isSuccess = head.replyClass == .success }
+                guard case .body(let bytes) = event else { return }
+                body += bytes
+                // Ends the fetch: more would be cut.
+                if body.count > Robots.fileBytesMax { throw .cancelled }
+            }
+            let ending = try await fetch.run()
+            isCut = ending.outcome == .truncated
+            if ending.outcome == .temporaryFailure {
+                throw FetchError(.temporaryFailure, .header, ending.message ?? "refused for now")
+            }
+        } catch {
+            isCut = true
+            let isEnough = body.count > Robots.fileBytesMax
+            if Task.isCancelled && !isEnough { throw .cancelled }
+            let isAnswer = [
+                .emptyReply, .notRecorded, .protocolError, .tooManyRedirects, .badURL,
+            ].contains(error.outcome)
+            guard isEnough || isAnswer || isSuccess && !body.isEmpty else { throw error }
+        }
+        guard isSuccess else { return Robots(lines: [], crawling) }
+        return Robots(body[...], crawling, product: product, roles: roles, isCut: isCut)
+    }
+}
+
+extension URI {
+    /// Path and query, as robots files have them.
+    package var target: String { path + (query.map { "?" + $0 } ?? "") }
+}
+
+extension Request {
+    /// True if its host is this machine or an address of a private network, by its name alone.
+    package var isPrivate: Bool {
+        let host = uri.host ?? ""
+        return Resolver.isPrivate(literal: host) || host == "localhost"
+            || host.hasSuffix(".localhost")
+    }
+}

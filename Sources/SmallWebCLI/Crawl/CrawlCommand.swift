@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
+internal import Glibc
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebRecords
+
+struct CrawlSettings: Sendable {
+    var extent = CrawlScope.Extent.prefix
+    var depthMax: Int?
+    var pagesMax = Int.max
+    /// `nil` for the default, which depends on the scope.
+    var placePages: Int?
+    var included: [ExtendedExpression] = []
+    var excluded: [ExtendedExpression] = []
+    /// Purposes of the run, for robots files.
+    var roles = "archiver,indexer,researcher"
+    /// For `get`: true to ask for robots files.
+    var obeysRobots = false
+    var addsSeeds = false
+    var mirror: String?
+    /// True to say which links are broken.
+    var checks = false
+
+    var placePagesMax: Int { placePages ?? (extent == .any ? 15_000 : .max) }
+
+    var scope: CrawlScope {
+        var scope = CrawlScope(extent)
+        (scope.depthMax, scope.included, scope.excluded) = (depthMax, included, excluded)
+        return scope
+    }
+}
+
+extension Settings {
+    /// - Parameter onFile: Called with each robots file that has come.
+    func robotsGate(
+        onFile: @escaping @Sendable (_ place: String, Robots, _ time: Int) -> Void = { _, _, _ in }
+    ) -> RobotsGate {
+        RobotsGate(
+            product: "smallweb", roles: crawl.roles.split(separator: ",").map(String.init),
+            paceSeconds: run.policy.hostSeconds, onFile: onFile)
+    }
+}
+
+extension Command {
+    static let crawl = Command(
+        "crawl URL…", "follow links politely, stop anywhere, go on",
+        manual: "Fetches pages and those that they link to, within a scope, and prints a line for "
+            + "each: outcome, size, URL. What is known is in a file of JSON lines; the same "
+            + "command goes on where an earlier one was stopped, by whatever. No URL of a server "
+            + "is asked for before its robots file, and none that it forbids; at most one request "
+            + "at a time to each server, a second apart or what the file asks for, or twice what "
+            + "the last reply took.\n\n"
+            + "Pages are fetched as 'smallweb get' fetches them: --json prints a record for each, "
+            + "--warc records them, --mirror saves them as files. Redirects are links. Uploads, "
+            + "prompts, searches and URLs with a user are not followed, nor do links lead from a "
+            + "public server to a private address. docs/crawl.md has the rest.\n\n"
+            + "The exit status is 0 when nothing is left to do, 75 when servers were left for now "
+            + "(the same command later goes on), 130 when the run was stopped with URLs waiting, "
+            + "and 104 when robots forbid the URL itself. Failures of pages are in their lines "
+            + "alone.",
+        examples: [
+            "smallweb crawl gemini://example.org/~alice/": "Fetch what is below; again: go on",
+            "smallweb crawl --json --warc a.warc.gz gopher://example.org/ > pages.jsonl":
+                "Keep records, and an archive to read from",
+            "smallweb crawl --mirror copy gemini://example.org/": "Save the pages as files",
+        ],
+        taker: .crawl
+    ) { settings, operands throws(FetchError) in
+        try CrawlCommand(settings, operands).run()
+    }.with(
+        \.mainOptions,
+        [
+            "scope", "depth", "max-pages", "per-host-pages", "exclude", "include", "as", "mirror",
+            "state", "add", "json", "warc",
+        ])
+}
+
+struct CrawlCommand: Sendable {
+    private let settings: Settings
+    private let operands: [String]
+
+    init(_ settings: Settings, _ operands: [String]) {
+        var settings = settings
+        self.operands = operands + settings.run.lists
+        func isSet(_ name: String) -> Bool {
+            settings.invocation.given.contains(name) || settings.origins[name] != nil
+        }
+        if !isSet("jobs") { settings.run.policy.jobs = 32 }
+        if !isSet("per-host-delay") { settings.run.policy.hostSeconds = 1 }
+        if !isSet("max-time") { settings.fetch.totalSeconds = 60 }
+        if !isSet("max-filesize") { settings.fetch.bodyBytesMax = 10 << 20 }
+        settings.run.policy.jobsPerHost = 1
+        settings.fetch.promptsAllowed = false
+        settings.fetch.redirects.follows = false
+        settings.fetch.takesRedirects = true
+        settings.output.keepsParts = false
+        settings.output.createsDirectories = true
+        if settings.crawl.mirror == nil && !settings.records.areWanted {
+            settings.records.options.body = .none
+        }
+        self.settings = settings
+    }
+
+    func run() throws(FetchError) -> Int32 {
+        try GetCommand.check(operands)
+        try settings.checkArchives()
+        return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
+            var settings = settings
+            try settings.fetch.readFiles()
+            try settings.openArchives()
+            let (ready, loop) = (settings, try EventLoop())
+            return SignalledRun.Work(on: loop, writesRecords: ready.records.areWanted) {
+                defer { ready.warnOfFullArchive() }
+                do throws(FetchError) {
+                    return try await crawl(ready, loop)
+                } catch {
+                    if error.outcome != .interrupted {
+                        Messages(ready.messages).error(nil, error)
+                    }
+                    return error.outcome.exitStatus
+                }
+            }
+        }
+    }
+
+    private func crawl(_ given: Settings, _ loop: EventLoop) async throws(FetchError) -> Int32 {
+        var settings = given
+        let seeds = try await seeds(loop)
+        let registry = try settings.registry()
+        let path = try state(settings, seeds)
+        let file = try CrawlFile(path, registry)
+        let gate = settings.robotsGate { place, robots, time in
+            // A failure to write is that of the page, which follows.
+            try? file.append(robots, of: place, at: time)
+        }
+        settings.connection.robots = gate
+        var quiet = settings
+        if !settings.messages.isVerbose { quiet.messages.isSilent = true }
+        let context = RunContext(quiet, try settings.fetcher(loop), isBulk: true)
+        let crawl = Crawl(context, file, settings.crawl, gate)
+        if settings.records.areWanted && settings.records.options.includesEvents {
+            file.onLine = Self.echo
+        }
+        try file.load()
+        try check(file, seeds, settings.crawl)
+        for (place, lines, time) in file.robots {
+            guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
+            else { continue }
+            gate.learn(place, Robots(lines: lines, crawling), at: time)
+        }
+        for seed in Set(seeds + (file.rules?.seeds ?? [])).sorted() { try crawl.add(seed: seed) }
+        var policy = context.policy
+        (policy.keepsOrder, policy.loops) = (false, 1)
+        let engine = Engine(crawl, policy, context.fetcher) { swposix_pending_signal() != 0 }
+        await engine.run()
+        return try conclude(crawl, engine, settings)
+    }
+
+    /// Prints a line of the state as a record, unless it is that of a page.
+    private static func echo(_ line: ArraySlice<UInt8>) throws(FetchError) {
+        guard let type = (try? JSONValue.parse(line))?["type"]?.string,
+            ["crawl", "robots", "found", "skip"].contains(type)
+        else { return }
+        let text = line.dropLast(while: { $0 == ASCII.space })
+        try StandardStream.output.write(text + [ASCII.lineFeed], isWhole: true, Patience())
+    }
+
+    private func seeds(_ loop: EventLoop) async throws(FetchError) -> [String] {
+        let source = OperandSource(operands)
+        var seeds: [String] = []
+        while true {
+            switch source.take() {
+            case .request(let asked):
+                if let problem = asked.problem { throw problem }
+                if let url = asked.url { seeds.append(url) }
+            case .foreign, .cancel: continue
+            case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
+            case .end: return seeds
+            }
+            if Task.isCancelled { throw .cancelled }
+        }
+    }
+
+    /// The file of the state, named by the seeds.
+    private func state(_ settings: Settings, _ seeds: [String]) throws(FetchError) -> String {
+        if let path = settings.feeds.stateFile { return path }
+        var name = settings.feeds.stateName ?? ""
+        if name.isEmpty {
+            let digest = try Digest(.sha256)
+            for url in Set(seeds).sorted() { digest.update(Array("\(url)\n".utf8)[...]) }
+            name = String(digest.finish().hex.prefix(16))
+        }
+        guard let path = UserFiles.path("XDG_STATE_HOME", ".local/state", "crawl/\(name).jsonl")
+        else {
+            throw usageError(
+                "no home directory for the state", hint: "set HOME, or name a file with --state")
+        }
+        return path
+    }
+
+    /// - Throws: `usage` for a state of another crawl.
+    private func check(
+        _ file: CrawlFile, _ seeds: [String], _ asked: CrawlSettings
+    ) throws(FetchError) {
+        var wanted = CrawlFile.Rules(seeds: seeds, scope: asked.extent, roles: asked.roles)
+        guard let rules = file.rules else {
+            guard file.lastChange == 0 else {
+                throw usageError(
+                    "\(file.path) is not the state of a crawl",
+                    hint: "name another file with --state")
+            }
+            return try file.append(wanted)
+        }
+        if rules.scope != wanted.scope || rules.roles != wanted.roles {
+            throw usageError(
+                "the state \(file.path) is of --scope \(rules.scope.rawValue) --as \(rules.roles), "
+                    + "not of --scope \(wanted.scope.rawValue) --as \(wanted.roles)",
+                hint: "name another file with --state")
+        }
+        let others = seeds.filter { !rules.seeds.contains($0) }
+        guard !others.isEmpty else { return }
+        guard asked.addsSeeds else {
+            throw usageError(
+                "the state \(file.path) is of \(rules.seeds.joined(separator: " ")), not of "
+                    + others.joined(separator: " "),
+                hint: "--add adds it, --state names another file")
+        }
+        wanted.seeds = rules.seeds + others
+        try file.append(wanted)
+    }
+
+    private func conclude(
+        _ crawl: Crawl, _ engine: Engine, _ settings: Settings
+    ) throws(FetchError) -> Int32 {
+        let (signal, left, waiting) = (swposix_pending_signal(), crawl.placesLeft, crawl.waiting)
+        let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
+        var status = crawl.seedFailure?.exitStatus ?? 0
+        if settings.crawl.checks, signal == 0, engine.failure == nil {
+            status = try LinkCheck(crawl).report(settings)
+        } else if !left.isEmpty {
+            status = Outcome.temporaryFailure.exitStatus
+        }
+        if waiting > 0, isStopped || left.isEmpty && status == 0 {
+            status = Outcome.interrupted.exitStatus
+        }
+        if let failure = engine.failure { status = failure.outcome.exitStatus }
+        if signal != 0 { status = 128 + signal }
+        if settings.records.areWanted, settings.records.wantsSummary ?? true {
+            try StandardStream.output.write(
+                JSONWriter.line { writer in
+                    writer.members(of: engine.tally, exit: status, skipped: crawl.skipped)
+                    writer.member("waiting", waiting)
+                    writer.member("places_left", array: left) { $0.value($1.name) }
+                }[...], isWhole: true)
+        }
+        if let failure = engine.failure { throw failure }
+        if settings.messages.showsNotes { try say(crawl, waiting, left) }
+        return status
+    }
+
+    private func say(
+        _ crawl: Crawl, _ waiting: Int, _ left: [(name: String, reason: String)]
+    ) throws(FetchError) {
+        var words = ["\(crawl.done) pages, \(waiting) URLs wait"]
+        let reasons = crawl.skipped.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        if !reasons.isEmpty {
+            let counts = reasons.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+            words.append("not followed: \(counts)")
+        }
+        words += left.map { "left for now: \($0.name): \($0.reason)" }
+        for line in words {
+            try StandardStream.error.write("crawl: \(TerminalText.escapeLine(line))\n")
+        }
+    }
+}
