@@ -90,6 +90,20 @@ import Testing
         #expect(try smallweb.run(["identity", "import", "nobody"]).status == 2)
     }
 
+    /// What a word was meant to be is said.
+    @Test(arguments: [
+        ("127.0.0.1:1965/", "write the URL in full, for example gemini://127.0.0.1:1965/"),
+        ("finger", "a URL begins with its scheme: finger://HOST/"),
+        ("ada@h.test", "write the URL in full"), ("-nc", "--no-clobber keeps a file"),
+        ("config path", "settings are lines such as"),
+        ("-P d gopher://127.0.0.1:1/", "--output-dir is for -o and -O"),
+        ("-z missing http://127.0.0.1:1/", "there is not a file missing"),
+    ])
+    func wordsThatMeanSomethingElseAreAnswered(_ line: String, _ answer: String) throws {
+        let result = try smallweb.run(line.split(separator: " ").map(String.init))
+        #expect(result.status != 0 && result.errors.contains(answer), "\(result.errors)")
+    }
+
     /// Scripts, mails of cron and logs are where newcomers read.
     @Test(arguments: [
         (["get", "x"], 3), (["nonsense"], 2), (["get", "gophr://h.test/"], 1),

@@ -40,7 +40,7 @@ struct SuggestionTests {
 
     @Test(arguments: [
         ("--timeout", "--max-time"), ("--compressed", "without an option"),
-        ("-r", "smallweb links"), ("-t", "--retry"),
+        ("-r", "smallweb crawl"), ("-t", "--retry"),
         ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-binary", "--data"),
         ("--no-check-certificate", "-k"), ("-u", "USER:PASSWORD@"), ("-G", "--data"),
     ])

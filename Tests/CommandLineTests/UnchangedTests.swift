@@ -96,7 +96,7 @@ import Testing
         #expect(smallweb.home.content("t") == Array("\"a\"\n".utf8))
         #expect(try smallweb.run(tags + format).text == "304 true")
         #expect(try smallweb.run(tags + ["-z", "2020-01-01"] + format).text == "304 true")
-        for words in [["-z", "soon", url], ["-z", "f", "gopher://h.test/"]] {
+        for words in [["-z", "20 soon", url], ["-z", "f", "gopher://h.test/"]] {
             let result = try smallweb.run(words)
             #expect(result.status == 2 && result.errors.contains("hint: "), "\(result.errors)")
         }

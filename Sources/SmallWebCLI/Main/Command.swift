@@ -364,7 +364,9 @@ package enum Tool {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
                 throw usageError(
                     "unknown command \"\(first)\"",
-                    hint: ForeignWords.command(first) ?? Nearest.question(first, among: names)
+                    hint: ForeignWords.command(first)
+                        ?? ForeignWords.url(first, try? settings.configured().registry())
+                        ?? Nearest.question(first, among: names)
                         ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
             }
             command = named

@@ -111,6 +111,10 @@ struct ArgumentParser {
         {
             return try apply(option, "-\(text)", attached: String(text))
         }
+        // Words of wget's that look like several letters.
+        if ["nc", "nv", "qO-"].contains(text) {
+            throw usageError("unknown option -\(text)", hint: ForeignWords.option(text))
+        }
         var rest = text
         while let letter = rest.popFirst() {
             let options = Option.all.filter { $0.short == letter }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWeb
 
 /// Words of curl, wget, git and other clients that have another name here, or none: hints for
 /// replacing them.
@@ -8,6 +9,15 @@ enum ForeignWords {
     static func option(_ name: some StringProtocol) -> String? { pointer(name, in: pointers) }
 
     static func command(_ name: String) -> String? { pointer(name, in: commands) }
+
+    /// The URL or list that a word without a scheme was meant to be.
+    static func url(_ word: String, _ registry: Registry?) -> String? {
+        if FileOutput.isTaken(word) { return "a list of URLs is @\(word)" }
+        if registry?[word] != nil { return "a URL begins with its scheme: \(word)://HOST/" }
+        guard word.utf8.contains(where: { ":/.@".utf8.contains($0) }) else { return nil }
+        let scheme = registry?.schemeOfHosts?.name ?? "SCHEME"
+        return "write the URL in full, for example \(scheme)://\(word)"
+    }
 
     /// The action of a command that another client calls `name`.
     static func action(_ name: String, of command: Command) -> String? {
@@ -27,12 +37,24 @@ enum ForeignWords {
 
     static let commands: [(names: String, pointer: String)] = [
         ("fetch download cat curl wget", "'smallweb get URL' prints a page, -O saves it"),
-        ("view show browse read visit", "'smallweb open URL' shows a page"),
+        ("view browse read visit", "'smallweb open URL' shows a page"),
+        (
+            "show cat-file",
+            "'smallweb get REPOSITORY//PATH?ref=VERSION' prints a file, 'smallweb log -n 1 "
+                + "REPOSITORY' a commit"
+        ),
+        ("ls-tree", "'smallweb get REPOSITORY//DIRECTORY' lists a directory of a repository"),
+        ("convert edit", "'smallweb get --render html URL' lays a page out as HTML"),
         ("upload send", "'smallweb put URL FILE' uploads"),
         ("version", "'smallweb --version' says it"),
         ("extract", "'smallweb warc cat FILE URL' prints a page of an archive"),
         ("replay", "'smallweb get --replay FILE URL' fetches from an archive"),
-        ("record archive", "'smallweb get --warc FILE URL' records into an archive"),
+        ("record", "'smallweb get --warc FILE URL' records into an archive"),
+        (
+            "archive",
+            "'smallweb get --tar REPOSITORY?ref=VERSION' packs a repository, 'smallweb get --warc "
+                + "FILE URL' records a page"
+        ),
         (
             "subscribe follow",
             "'smallweb watch URL' says if a page has changed, 'smallweb feed URL' makes it a feed"
@@ -47,8 +69,9 @@ enum ForeignWords {
                 + "have 'remove' as well"
         ),
         (
-            "mirror crawl spider",
-            "'smallweb links URL | cut -f1 | smallweb get --tree -' fetches what a page links to"
+            "mirror spider",
+            "'smallweb crawl --mirror DIR URL' follows links and saves pages, 'smallweb crawl "
+                + "--check URL' says which links are broken"
         ),
     ]
 
@@ -70,11 +93,23 @@ enum ForeignWords {
         ("upload-file", "'smallweb put URL FILE' uploads, over HTTP -X PUT -d @FILE"),
         ("compressed", "compressed bodies are asked for and unpacked without an option"),
         (
-            "page-requisites r recursive mirror",
-            "'smallweb links URL | cut -f1 | smallweb get "
-                + "--tree -' fetches what a page links to"
+            "page-requisites r recursive",
+            "'smallweb crawl --mirror DIR URL' follows links and saves pages; -C OFFSET asks for "
+                + "the rest of a body"
         ),
-        ("p", "-x http://HOST:PORT goes through a proxy by a tunnel (curl)"),
+        (
+            "p",
+            "'smallweb diff --patch URL A..B' shows changes; -x http://HOST:PORT goes through a "
+                + "proxy by a tunnel (curl)"
+        ),
+        ("stat", "'smallweb diff URL A..B' lists the files that have changed"),
+        ("author", "'smallweb log --json URL' has authors, for jq to choose from"),
+        ("html", "'smallweb get --render html URL' lays a page out as HTML"),
+        (
+            "export-opml",
+            "'smallweb feed @FILE.opml' reads a list, 'smallweb bookmarks list --opml' writes one"
+        ),
+        ("qO-", "without -o and -O a body goes to standard output; -q is for messages"),
         ("range", "-C OFFSET asks for the rest of a body"),
         ("t tries retries", "--retry N tries again"),
         ("width columns", "COLUMNS=60 in the environment sets the width of a rendered page"),

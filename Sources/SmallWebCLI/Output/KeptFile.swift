@@ -103,8 +103,11 @@ enum RequestCondition: Sendable, Hashable {
     /// Longest entity tag that is read.
     private static let tagBytesMax = 1024
 
-    /// Parses a date of HTTP, `2026-11-20` or `2026-11-20T22:17:13Z`, or takes the time of a file.
-    init(time text: String, _ option: String) throws(FetchError) {
+    /// Parses a date of HTTP, `2026-11-20` or `2026-11-20T22:17:13Z`, or takes the time of a file;
+    /// `nil` if that is not there, as before the first fetch.
+    ///
+    /// - Throws: `usage` for a text with blanks or a number, which is hardly a file.
+    init?(time text: String, _ option: String) throws(FetchError) {
         var status = stat()
         let day = text.split(separator: "-", omittingEmptySubsequences: false)
             .compactMap { ASCII.decimal($0.utf8, max: 9999) }
@@ -117,8 +120,11 @@ enum RequestCondition: Sendable, Hashable {
         } else if stat(text, &status) == 0 {
             self = .modifiedSince(Int(status.st_mtim.tv_sec))
         } else {
+            let isDate =
+                text.utf8.contains(ASCII.space) || text.utf8.first.map(ASCII.isDigit) ?? true
+            guard isDate else { return nil }
             throw usageError(
-                "\(option) wants a date or an existing file, not \"\(text)\"",
+                "\(option) wants a date or a file, not \"\(text)\"",
                 hint: "a date is 2026-11-20, 2026-11-20T22:17:13Z or "
                     + "\"Fri, 20 Nov 2026 22:17:13 GMT\"")
         }

@@ -41,6 +41,8 @@ struct FetchSettings: Sendable {
     }
     var resume = Resume.fromStart
     var condition: RequestCondition?
+    /// A file for `--time-cond` that is not there yet.
+    var missingFile: String?
     /// True if a redirect that is not followed is a result like any other.
     var takesRedirects = false
 

@@ -160,6 +160,7 @@ extension FetchError {
         switch outcome {
         case .resolve: "check the spelling of the host and the network connection"
         case .connect: "check the port, and that the server is running"
+        case .emptyReply: "check that this port does not speak TLS, or another protocol"
         default: nil
         }
     }

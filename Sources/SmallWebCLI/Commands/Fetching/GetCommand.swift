@@ -96,6 +96,14 @@ struct GetCommand: Sendable {
         {
             try settings.note("further URLs go to standard output: each --output is for one")
         }
+        if settings.output.directory != nil, named == 0, !settings.output.usesRemoteName,
+            !settings.records.areWanted, settings.invocation.given.contains("output-dir")
+        {
+            try settings.note("--output-dir is for -o and -O: bodies go to standard output")
+        }
+        if let name = settings.fetch.missingFile {
+            try settings.note("--time-cond: there is not a file \(name): everything is fetched")
+        }
         if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
             throw usageError("--etag-save is for one URL", hint: "--if-changed is for many")
         }

@@ -36,7 +36,8 @@ extension Command {
             throw usageError(
                 "no help on \"\(name)\"",
                 hint: Nearest.question(name, among: names)
-                    ?? "topics: " + Help.topics.map(\.name).joined(separator: ", "))
+                    ?? "topics: \(Help.topics.map(\.name).joined(separator: ", ")), config, "
+                    + "plugins")
         }
         let words = Array(operands.dropFirst())
         if let word = words.first {

@@ -18,14 +18,16 @@ extension Command {
         if let name = operands.first, Option.named(name[...]) == nil,
             !configuration.entries.contains(where: { $0.option.long == name })
         {
+            let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config") ?? "a file"
+            let isAction = ["path", "file", "edit", "show", "list", "get", "set"].contains(name)
             throw usageError(
                 "unknown option \"\(name)\"",
                 hint: URI.scheme(of: name) != nil
                     ? "'smallweb explain \(name)' says which settings hold for it"
-                    : ["path", "file", "edit", "show", "list", "get", "set"].contains(name)
-                        ? "'smallweb config --show-origin' lists the settings, with their files"
-                    : Nearest.question(name, among: Option.all.map(\.long))
-                        ?? "'smallweb config --show-origin' lists the settings, with their files")
+                    : isAction
+                        ? "settings are lines such as 'jobs = 4' of \(path)"
+                        : Nearest.question(name, among: Option.all.map(\.long))
+                            ?? "'smallweb config --show-origin' lists the settings")
         }
         for problem in configuration.problems { Messages(settings.messages).error(nil, problem) }
         if configuration.entries.isEmpty, configuration.problems.isEmpty,

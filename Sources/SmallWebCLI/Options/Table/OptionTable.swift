@@ -148,6 +148,7 @@ extension Option {
             example: "smallweb get -z 2026-11-20 -O https://example.org/a.txt",
             .value("DATE") { settings, value throws(FetchError) in
                 let condition = try RequestCondition(time: value, "--time-cond")
+                if condition == nil { settings.fetch.missingFile = value }
                 if settings.fetch.condition?.isTag != true { settings.fetch.condition = condition }
             }),
         Option(
