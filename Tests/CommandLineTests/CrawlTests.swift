@@ -74,6 +74,13 @@ import Testing
         #expect(!state.contains(#""n":99"#))
     }
 
+    @Test func theDeadlineEndsIt() throws {
+        let capsule = try ChangingCapsule(Self.pages)
+        let result = try crawl("--deadline", "1ms", capsule.place + "/")
+        #expect(result.status == 130, "\(result.errors)")
+        #expect(try crawl(capsule.place + "/").status == 0)
+    }
+
     @Test func recordsAreThoseOfGet() throws {
         let capsule = try ChangingCapsule(Self.pages)
         let result = try crawl("--json", "--events", "--warc", "a.warc.gz", capsule.place + "/")

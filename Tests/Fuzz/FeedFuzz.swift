@@ -217,3 +217,19 @@ private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]
         check(again.damaged == 0, "what was written is damaged")
     }
 }
+
+/// A stranger's robots file, by both grammars: bounded, and the same when made from its own lines.
+@Sendable func robots(_ input: [UInt8]) {
+    let path = "/" + String(decoding: input.prefix(64), as: UTF8.self)
+    for dialect in [Crawling.Dialect.original, .standard] {
+        var crawling = Crawling(robots: ["/robots.txt"])
+        crawling.dialect = dialect
+        let robots = Robots(
+            input[...], crawling, product: "smallweb", roles: ["archiver", "indexer"])
+        let again = Robots(lines: robots.lines, crawling)
+        check(again.lines == robots.lines, "\(robots.lines) become \(again.lines)")
+        check(again.allows(path) == robots.allows(path), "\(path) differs")
+        check(robots.lines.allSatisfy { $0.utf8.allSatisfy { 0x20..<0x7F ~= $0 } }, "not ASCII")
+        check(robots.decision(on: path).steps <= Robots.stepsMax, "too many steps")
+    }
+}

@@ -64,7 +64,7 @@ private let targets: [String: @Sendable ([UInt8]) -> Void] = [
     "open-pattern": openPattern, "order": order, "pack": pack,
     "pack-deltas": packDeltas, "pkt-line": pktLine, "program-events": programEvents,
     "proxy": proxy, "proxy-settings": proxySettings, "ref-pattern": refPattern,
-    "reference": reference, "shard": shard, "spartan-header": spartanHeader,
+    "reference": reference, "robots": robots, "shard": shard, "spartan-header": spartanHeader,
     "spartan-request": spartanRequest, "store-file": storeFile,
     "subscriptions": subscriptions, "terminal-text": terminalText, "tree": tree,
     "trust-format": trustFormat, "typed": typed, "uri": uri, "wildmatch": wildmatch,

@@ -129,7 +129,7 @@ final class Crawl: Source {
             let (loop, start) = (context.loop, start)
             return .later { await loop.sleep(until: start) }
         }
-        while let place = turn.popFirst() {
+        while !isCut, let place = turn.popFirst() {
             place.isQueued = false
             if pages >= rules.pagesMax {
                 isCut = true
@@ -340,6 +340,9 @@ final class Crawl: Source {
         place.failure = outcome
         return .left
     }
+
+    /// Hands out nothing more: the run has no time left.
+    func stop() { isCut = true }
 
     /// Called when an attempt is over.
     func end(_ entry: CrawlFile.Entry, of place: Place, again: Bool) {

@@ -135,6 +135,7 @@ struct CrawlCommand: Sendable {
             try? file.append(robots, of: place, at: time)
         }
         settings.connection.robots = gate
+        if settings.crawl.extent == .any { try Self.keepKeysApart(&settings, path) }
         var quiet = settings
         if !settings.messages.isVerbose { quiet.messages.isSilent = true }
         let context = RunContext(quiet, try settings.fetcher(loop), isBulk: true)
@@ -155,6 +156,18 @@ struct CrawlCommand: Sendable {
         let engine = Engine(crawl, policy, context.fetcher) { swposix_pending_signal() != 0 }
         await engine.run()
         return try conclude(crawl, engine, settings)
+    }
+
+    /// Keys of strangers' servers are pinned next to the state, behind those that the user knows.
+    private static func keepKeysApart(
+        _ settings: inout Settings, _ state: String
+    ) throws(FetchError) {
+        guard settings.connection.knownHostsFile == nil else { return }
+        let path = state + ".known_hosts"
+        settings.connection.knownHostsFile = path
+        guard access(path, F_OK) != 0, let own = UserFiles.knownHosts else { return }
+        let known = try StoreFile(own, title: "trust store").read()
+        try StoreFile(path, title: "trust store").change { $0 = known }
     }
 
     /// Prints a line of the state as a record, unless it is that of a page.

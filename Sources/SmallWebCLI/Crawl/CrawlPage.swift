@@ -80,6 +80,7 @@ final class CrawlPage: Output, EventSink {
 
     func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
         let isOver = result.outcome == .interrupted || result.error?.isPostponed ?? false
+        if isOver { crawl.stop() }
         verdict =
             isOver
             ? .left
