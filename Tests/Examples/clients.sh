@@ -116,6 +116,9 @@ PATH=$work/bin:/usr/bin:/bin
 if has python3 "the client in Python"; then
     client=(python3 "$clients/client.py")
     check Python
+    sed 's/"--per-host-delay", "1"/"--per-host-delay", "0"/' "$clients/crawl.py" >"$work/crawl.py"
+    PATH=$work/real:$PATH timeout 60 python3 "$work/crawl.py" "$gopher/" 20 >"$work/output" 2>"$work/errors"
+    must "Python: a crawl" test "$(grep -c '^ok' "$work/output")" -ge 3
 fi
 if has node "the client in JavaScript"; then
     client=(node "$clients/client.mjs")

@@ -95,6 +95,8 @@ struct CrawlCommand: Sendable {
         settings.fetch.redirects.follows = false
         settings.fetch.takesRedirects = true
         settings.output.keepsParts = false
+        // The state says what is done, not the files.
+        settings.output.existing = .asNamed
         settings.output.createsDirectories = true
         if settings.crawl.mirror == nil && !settings.records.areWanted {
             settings.records.options.body = .none

@@ -35,6 +35,9 @@ final class CrawlFile: @unchecked Sendable {
     private let file: Descriptor
     private var end = 0
     private var known = KnownURLs()
+    /// Names of servers while the file is read, and their indices by hash.
+    private var placeNames: [String] = []
+    private var placeNumbers: [Int: UInt32] = [:]
     private(set) var rules: Rules?
     /// Rules of robots files by place, with the Unix seconds of their requests.
     private(set) var robots: [(place: String, lines: [String], time: Int)] = []
@@ -51,6 +54,7 @@ final class CrawlFile: @unchecked Sendable {
     private static let unit = 16
     private static let found = Array(#"{"type":"found","v":1,"n":"#.utf8)
     private static let link = Array(#"{"type":"link","v":1,"n":"#.utf8)
+    private static let urlMember = Array(#","url":""#.utf8)
     private static let ends = ["response", "error", "skip"].map {
         Array("{\"type\":\"\($0)\",\"v\":1,\"n\":".utf8)
     }
@@ -87,10 +91,10 @@ final class CrawlFile: @unchecked Sendable {
 
     /// Reads the file; afterwards ``onWaiting`` has been called for each URL that waits.
     func load() throws(FetchError) {
-        var waiting: [(hash: UInt64, place: String, offset: UInt32)] = []
+        var waiting: [Waiting] = []
         end = try scan { line, offset throws(FetchError) in try take(line, at: offset, &waiting) }
-        for (hash, place, offset) in waiting where !known.isDone(hash) {
-            onWaiting(place, offset)
+        for entry in waiting where !known.isDone(entry.hash) {
+            onWaiting(placeNames[Int(entry.place)], entry.offset)
         }
     }
 
@@ -123,17 +127,42 @@ final class CrawlFile: @unchecked Sendable {
         }
     }
 
+    /// A URL of ``load()`` that may wait: there are as many as URLs, so it is small.
+    private struct Waiting {
+        let hash: UInt64
+        /// Index in ``placeNames``.
+        let place: UInt32
+        let offset: UInt32
+    }
+
+    private func number(ofPlace url: ArraySlice<UInt8>) -> UInt32 {
+        let place = Self.place(url)
+        var hasher = Hasher()
+        place.withUnsafeBytes { hasher.combine(bytes: $0) }
+        let hash = hasher.finalize()
+        if let number = placeNumbers[hash] { return number }
+        placeNames.append(String(decoding: place, as: UTF8.self))
+        let number = UInt32(placeNames.count - 1)
+        placeNumbers[hash] = number
+        return number
+    }
+
     private func take(
         _ line: ArraySlice<UInt8>, at offset: Int,
-        _ waiting: inout [(hash: UInt64, place: String, offset: UInt32)]
+        _ waiting: inout [Waiting]
     ) throws(FetchError) {
         if let (n, url) = Self.url(in: line, after: Self.found) {
             next = max(next, n + 1)
             let hash = hash(url)
             guard known.insert(hash, isDone: false) else { return }
-            return waiting.append((hash, Self.place(url), UInt32(clamping: offset / Self.unit)))
+            return waiting.append(
+                Waiting(
+                    hash: hash, place: number(ofPlace: url),
+                    offset: UInt32(clamping: offset / Self.unit)))
         }
-        for start in Self.ends {
+        // The word of the type tells most lines apart.
+        let initial = line.dropFirst(9).first
+        for start in Self.ends where start[9] == initial {
             guard let (n, url) = Self.url(in: line, after: start) else { continue }
             next = max(next, n + 1)
             _ = known.insert(hash(url), isDone: true)
@@ -175,7 +204,7 @@ final class CrawlFile: @unchecked Sendable {
     ) -> (n: Int, url: ArraySlice<UInt8>)? {
         guard line.starts(with: start) else { return nil }
         let digits = line.dropFirst(start.count).prefix(while: ASCII.isDigit)
-        let mark = Array(#","url":""#.utf8)
+        let mark = Self.urlMember
         let rest = line[digits.endIndex...]
         guard let n = ASCII.decimal(digits, max: 1 << 40), rest.starts(with: mark) else {
             return nil
@@ -185,14 +214,14 @@ final class CrawlFile: @unchecked Sendable {
     }
 
     /// The part of a normal URL before its path.
-    private static func place(_ url: ArraySlice<UInt8>) -> String {
+    private static func place(_ url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var (end, slashes) = (url.startIndex, 0)
         while end < url.endIndex {
             if url[end] == ASCII.slash { slashes += 1 }
             if slashes == 3 { break }
             end += 1
         }
-        return String(decoding: url[..<end], as: UTF8.self)
+        return url[..<end]
     }
 
     /// The entry of a line, for ``onWaiting``.
@@ -343,7 +372,9 @@ final class CrawlFile: @unchecked Sendable {
         while let feed = rest.firstLineFeed {
             try onLine?(rest[..<feed])
             if let (_, url) = Self.url(in: rest[..<feed], after: Self.found) {
-                onWaiting(Self.place(url), UInt32(clamping: end / Self.unit))
+                onWaiting(
+                    String(decoding: Self.place(url), as: UTF8.self),
+                    UInt32(clamping: end / Self.unit))
             }
             end += feed + 1 - rest.startIndex
             rest = rest[(feed + 1)...]

@@ -28,9 +28,8 @@ final class CrawlPage: Output, EventSink {
             // A run that was killed has left it; no other process writes here.
             unlink(FileOutput.partName(path))
         }
-        guard case .fetch(let reply) = try inner.begin(job) else {
-            preconditionFailure("a crawl skips no file")
-        }
+        let step = try inner.begin(job)
+        guard case .fetch(let reply) = step else { return step }
         return .fetch(reply.watched(by: self))
     }
 
