@@ -57,6 +57,33 @@ import Testing
         }
     }
 
+    /// Links of every scheme that can be crawled: of gemtext, menus and listings.
+    @Test func linksOfEverySchemeAreFollowed() throws {
+        let page = "# Home\n=> /a.gmi A\n"
+        let replies = [
+            "gemini": "20 text/gemini\r\n\(page)", "spartan": "2 text/gemini\r\n\(page)",
+            "nex": page, "gopher": "0A\t/a.txt\tHOST\tPORT\r\n.\r\n",
+        ]
+        for (scheme, reply) in replies {
+            let (asked, port) = (Monitor([String]()), Monitor(0))
+            let server = try LoopbackServer(tls: scheme == "gemini" ? .make() : nil) { peer in
+                let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+                asked.update { $0.append(line) }
+                let isRobots = line.contains("robots.txt")
+                let reply = reply.replacingOccurrences(of: "HOST", with: "127.0.0.1")
+                    .replacingOccurrences(of: "PORT", with: "\(port.update { $0 })")
+                peer.write(isRobots ? "51 no\r\n" : reply)
+            }
+            port.update { $0 = Int(server.port) }
+            let result = try smallweb.run([
+                "crawl", "-k", "--per-host-delay", "0", "--state", scheme,
+                "\(scheme)://127.0.0.1:\(server.port)/",
+            ])
+            #expect(result.text.split(separator: "\n").count == 2, "\(scheme) \(result.text)")
+            #expect(asked.update { $0 }.contains { $0.contains("a.") }, "\(scheme)")
+        }
+    }
+
     /// Stopped after each page, by itself or by a kill that leaves half a line.
     @Test func isTheSameInPieces() throws {
         let capsule = try ChangingCapsule(Self.pages)

@@ -117,7 +117,8 @@ package final class Fetcher: Sendable {
         return error
     }
 
-    func request(_ uri: URI) throws(FetchError) -> Request {
+    /// A request for a URI whose host is ASCII.
+    package func request(_ uri: URI) throws(FetchError) -> Request {
         guard let entry = registry[uri.scheme] else {
             // HOST:PORT reads like a scheme and a path.
             let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false

@@ -214,7 +214,7 @@ final class Crawl: Source {
     func lines(of link: Link, on page: CrawlFile.Entry) throws(FetchError) -> [UInt8] {
         guard link.isLink, !page.isOutside else { return [] }
         let raw = String(decoding: link.raw, as: UTF8.self)
-        guard let uri = link.uri, let request = try? context.fetcher.request(uri.description) else {
+        guard let uri = link.uri, let request = try? context.fetcher.request(uri) else {
             count(CrawlRefusal.unsupported.rawValue)
             // Without a plugin, it stays unchecked.
             let target = link.url.isEmpty ? raw : link.url
@@ -231,7 +231,7 @@ final class Crawl: Source {
         redirecting page: CrawlFile.Entry, to target: String, base: URI
     ) throws(FetchError) -> (lines: [UInt8], target: String?) {
         guard let uri = try? base.resolving(target, in: registry),
-            let request = try? context.fetcher.request(uri.description)
+            let request = try? context.fetcher.request(uri)
         else { return ([], target) }
         let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
         guard page.hops < Self.hopsMax else {

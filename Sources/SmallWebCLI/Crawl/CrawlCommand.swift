@@ -94,6 +94,7 @@ struct CrawlCommand: Sendable {
         settings.fetch.promptsAllowed = false
         settings.fetch.redirects.follows = false
         settings.fetch.takesRedirects = true
+        settings.output.followsLinks = true
         settings.output.keepsParts = false
         // The state says what is done, not the files.
         settings.output.existing = .asNamed

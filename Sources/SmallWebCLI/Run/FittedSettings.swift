@@ -102,6 +102,7 @@ struct FittedSettings {
         request.upload = settings.fetch.upload
         request.wantsItems =
             settings.output.listing == .links || settings.output.withLinks
+            || settings.output.followsLinks
             || settings.records.areWanted && settings.output.listing != nil
             || !destination.isFile && settings.output.laysPagesOut
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone

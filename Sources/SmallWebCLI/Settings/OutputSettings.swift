@@ -36,6 +36,8 @@ struct OutputSettings: Sendable {
 
     /// Output of a list instead of the body.
     var listing: Listing?
+    /// True for a crawl, which needs the links of each page.
+    var followsLinks = false
     /// True to write records of a page's links before its own.
     var withLinks = false
     /// For `links`: true to include lines without a link.
