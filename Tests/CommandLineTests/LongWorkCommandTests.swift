@@ -62,7 +62,7 @@ import Testing
             (["get", "--patch"], "get does not take --patch\n"),
             (["links", "-z"], "links does not take -z\n"),
         ] {
-            let result = try smallweb.run(words + ["-q", "gopher://127.0.0.1:1/"])
+            let result = try smallweb.run(["-q"] + words + ["gopher://127.0.0.1:1/"])
             #expect(result.status == 2 && result.errors == "smallweb: " + said, "\(result.errors)")
         }
     }

@@ -135,7 +135,7 @@ import Testing
             (["--pin", pin, "gopher://127.0.0.1:1/"], "--pin cannot be used with gopher, which"),
             (["--pin", pin, "http://127.0.0.1:1/"], "--pin cannot be used with http, which"),
             (["--key", "k", "gemini://127.0.0.1:1/"], "--key needs --cert"),
-            (["-qO-", "gopher://127.0.0.1:1/"], "unknown option - in -qO-"),
+            (["-qO-", "gopher://127.0.0.1:1/"], "unknown option -qO-"),
             (["@"], "names no file"),
         ] {
             let result = try smallweb.run(["get"] + words)

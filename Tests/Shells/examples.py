@@ -40,6 +40,9 @@ def command(*words, **options):
 
 # What an example ends with when it is not 0: what its sentence in the manual says.
 STATUS = {
+    # A link of that page leads to a private address here.
+    "smallweb crawl --check gemini://example.org/": 75,
+    "smallweb crawl --check gemini://example.org/~alice/": 75,
     "smallweb get --fail-with-body gopher://example.org/0/missing": 22,
     "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
     # Nobody is there to ask.
@@ -363,6 +366,7 @@ FILES = {
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
     "pages.txt": "gemini://example.org/\n",
     "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
+    "seeds.txt": "gemini://example.org/\n", "newest-first.txt": "gemini://example.org/a\n",
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",
     "password.txt": "secret\n", "login": "user:secret\n",
