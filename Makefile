@@ -71,7 +71,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents \
-	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl git-oracle soak \
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl crawl-space git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
 all: build
@@ -290,6 +290,10 @@ programs: all-deps build
 more-programs: all-deps build
 	Tests/RealServers/run.sh $(BIN) doors workers archive-blocks
 	Tests/Recipes/hostile.py $(BIN)
+
+# A space that judges crawls by its log; it takes some minutes.
+crawl-space: all-deps build
+	Tests/RealServers/run.sh $(BIN) crawl
 
 one-containment: all-deps build
 	Tests/Containment/run.py $(BIN) --mode full

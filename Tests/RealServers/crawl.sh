@@ -4,7 +4,7 @@
 
 space=$here/space.py
 # The largest place of $small has 556 pages: what is above that is left to the traps without end.
-pages_max=600
+pages_max=612
 small=(--hosts 20 --pages 2000 --odd 0.7 --crawl-delay 0.5)
 # Those traps. Which of their pages are asked for first is left to chance.
 endless='/(cal|s)/|/maze([?]|%3F)'

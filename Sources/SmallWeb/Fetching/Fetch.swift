@@ -70,6 +70,7 @@ struct Fetch {
                     try await robots.check(request, try fetcher(for: request))
                 {
                     deadline = .after(seconds: request.limits.totalSeconds)
+                    if hops == 0 { log.begin(origin) }
                 }
                 ending = try await sending()
             } catch  where hops > 0 && error.outcome == .badURL {

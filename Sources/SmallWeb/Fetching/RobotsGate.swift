@@ -186,8 +186,8 @@ package final class RobotsGate: Sendable {
             ].contains(error.outcome)
             guard isEnough || isAnswer || isSuccess && !body.isEmpty else { throw error }
         }
-        guard isSuccess else { return Robots(lines: [], crawling) }
-        return Robots(body[...], crawling, product: product, roles: roles, isCut: isCut)
+        return Robots(
+            isSuccess ? body[...] : [], crawling, product: product, roles: roles, isCut: isCut)
     }
 }
 

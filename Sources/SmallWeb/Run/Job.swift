@@ -46,9 +46,8 @@ package final class Job: @unchecked Sendable {
     package let output: any Output
     package private(set) var attempts = 0
     private let arrived = Instant.now
-    /// Start of the first attempt, and of the last.
+    /// Start of the first attempt.
     private(set) var started: Instant?
-    package private(set) var lastStart: Instant?
     /// True while an attempt has not been reported.
     var isUnderWay = false
     /// The attempt that can be cancelled; `nil` without a key.
@@ -101,8 +100,7 @@ package final class Job: @unchecked Sendable {
     /// Fetches, and passes the events to the reply's sinks. On the loop of the fetcher.
     func attempt() async -> Attempt {
         attempts += 1
-        lastStart = .now
-        started = started ?? lastStart
+        started = started ?? .now
         do throws(FetchError) {
             var step = try output.begin(self)
             while true {

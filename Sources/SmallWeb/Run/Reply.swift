@@ -124,7 +124,7 @@ extension Output {
         guard let request = job.request,
             let delay = job.fetcher.options.robots?.delaySeconds(for: request)
         else { return 0 }
-        return delay - (job.lastStart.map { Instant.now.seconds(since: $0) } ?? 0)
+        return delay
     }
     package func repeats(_ result: Attempt, _ retry: Retry) throws(FetchError) {}
 }

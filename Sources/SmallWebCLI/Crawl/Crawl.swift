@@ -67,7 +67,8 @@ final class Crawl: Source {
     private static let windowMax = 4
     private static let hopsMax = 5
     private static let refusalsMax = 3
-    private static let pausesMax = 5
+    /// Requests of a page that the server asks to wait for, and replies in a row that ask so.
+    private static let (triesMax, pausesMax) = (5, 20)
 
     init(
         _ context: RunContext, _ file: CrawlFile, _ rules: CrawlSettings, _ robots: RobotsGate
@@ -308,8 +309,10 @@ final class Crawl: Source {
         if let head = result.ending?.head, let pause = head.retryAfter, pause > .zero {
             place.isSlow = true
             place.pauses += 1
-            return place.pauses > Self.pausesMax
-                ? leave(place, "it asked \(place.pauses) times in a row to wait") : .again
+            if place.pauses > Self.pausesMax {
+                return leave(place, "it asked \(place.pauses) times in a row to wait")
+            }
+            return entry.tries < Self.triesMax ? .again : .done
         }
         place.pauses = 0
         switch outcome {
@@ -346,7 +349,13 @@ final class Crawl: Source {
 
     /// Called when an attempt is over.
     func end(_ entry: CrawlFile.Entry, of place: Place, again: Bool) {
-        if again { place.again.append(entry) } else { done += 1 }
+        if again {
+            var entry = entry
+            entry.tries += 1
+            place.again.append(entry)
+        } else {
+            done += 1
+        }
         place.underWay -= 1
         underWay -= 1
         queue(place)

@@ -28,6 +28,8 @@ final class CrawlFile: @unchecked Sendable {
         let hops: Int
         /// True for a target outside of the scope, which is only looked at.
         let isOutside: Bool
+        /// Requests of this run that did not end it.
+        var tries = 0
     }
 
     let path: String

@@ -67,7 +67,10 @@ final class CrawlPage: Output, EventSink {
     func end(_ result: Attempt) { inner.end(result) }
 
     func restSeconds(after result: Attempt, _ job: Job) -> Double {
-        let elapsed = job.lastStart.map { Instant.now.seconds(since: $0) } ?? 0
+        // Without the time that a robots file took before it.
+        var timings = inner.log?.timings ?? Ending.Timings()
+        timings.end()
+        let elapsed = timings.total?.inSeconds ?? 0
         return crawl.pace(place, replySeconds: elapsed, job.request) - elapsed
     }
 
