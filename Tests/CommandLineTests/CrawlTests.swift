@@ -230,7 +230,7 @@ import Testing
         #expect(try smallweb.run(["get", "--stop-known", "2", "x:y"]).status == 2)
     }
 
-    @Test func aPublicPageDoesNotLeadToPrivateServers() throws {
+    @Test func noPageLeadsToPrivateServers() throws {
         let capsule = try ChangingCapsule([
             "/": ChangingCapsule.gemtext("=> gemini://127.0.0.1:1/\n")
         ])

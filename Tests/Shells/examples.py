@@ -40,9 +40,6 @@ def command(*words, **options):
 
 # What an example ends with when it is not 0: what its sentence in the manual says.
 STATUS = {
-    # A link of that page leads to a private address here.
-    "smallweb crawl --check gemini://example.org/": 75,
-    "smallweb crawl --check gemini://example.org/~alice/": 75,
     "smallweb get --fail-with-body gopher://example.org/0/missing": 22,
     "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
     # Nobody is there to ask.

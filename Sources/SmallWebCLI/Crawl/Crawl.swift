@@ -174,7 +174,7 @@ final class Crawl: Source {
                 if entry.isOutside { fitted.wantsHeadAlone() }
                 return CrawlPage(self, entry, place, URLOutput(asked, fitted, context))
             }
-            if !seeds.contains(place.name), !(request?.isPrivate ?? false) {
+            if !seeds.contains(place.name) {
                 job.fetcher =
                     job.fetcher === context.fetcher
                     ? strict : job.fetcher.changed { $0.resolver.refusesPrivate = true }
@@ -260,9 +260,7 @@ final class Crawl: Source {
         }
         let (url, name) = (key.uri.description, String(key.place))
         guard !file.isKnown(url) else { return [] }
-        if !seeds.contains(name), request.isPrivate, !isPrivate(page) {
-            return skipping(url, "private")
-        }
+        if !seeds.contains(name), request.isPrivate { return skipping(url, "private") }
         if let trap = traps.refusal(of: key) { return skipping(url, trap.rawValue) }
         let place = place(name)
         guard place.pages < rules.placePagesMax else { return skipping(url, "per-host-pages") }
@@ -270,11 +268,6 @@ final class Crawl: Source {
         return file.lineOfNew(
             url, depth: depth, hops: hops, from: page.n,
             isOutside: refusal != nil || page.isOutside) ?? []
-    }
-
-    /// True for a page of a private server, which may lead to others.
-    private func isPrivate(_ page: CrawlFile.Entry) -> Bool {
-        (try? context.fetcher.request(page.url))?.isPrivate ?? false
     }
 
     private func skipping(_ url: String, _ reason: String) -> [UInt8] {
@@ -303,6 +296,9 @@ final class Crawl: Source {
             seedFailure = .robots
             return .done
         }
+        if !seeds.contains(place.name), Self.isPrivate(result.error) {
+            return .skipped("private")
+        }
         if let request, let failure = robots.failure(of: request) {
             return leave(place, "robots.txt: \(failure.message)", failure.outcome)
         }
@@ -317,16 +313,12 @@ final class Crawl: Source {
         place.pauses = 0
         switch outcome {
         case .connect, .resolve, .tls, .untrusted, .trustChanged, .proxy, .proxyResolve:
-            let message = result.error?.message ?? ""
-            if !seeds.contains(place.name), message.contains(text: "is at a private address") {
-                return .skipped("private")
-            }
             place.refusals += 1
             guard
                 outcome != .connect && outcome != .resolve
                     || place.refusals >= Self.refusalsMax
             else { return .again }
-            return leave(place, message, outcome)
+            return leave(place, result.error?.message ?? "", outcome)
         default:
             place.refusals = 0
             return .done
@@ -335,6 +327,11 @@ final class Crawl: Source {
 
     /// The outcome of requests to a place that is left for now; `nil` for other places.
     func failure(of place: String) -> Outcome? { places[place]?.failure }
+
+    /// True if a name has led to a private address.
+    private static func isPrivate(_ error: FetchError?) -> Bool {
+        error?.message.contains(text: "is at a private address") ?? false
+    }
 
     private func leave(
         _ place: Place, _ reason: String, _ outcome: Outcome = .temporaryFailure
