@@ -32,7 +32,7 @@ PICTURES = {
 }
 SECTIONS = {"1": "Commands", "5": "Files and formats", "7": "Overviews"}
 # The documents of those who use smallweb; all others are for those who change it.
-FOR_USERS = ["json", "scale", "proxies", "plugins", "wire", "SECURITY", "SHORTCOMINGS"]
+FOR_USERS = ["json", "crawl", "scale", "proxies", "plugins", "wire", "SECURITY", "SHORTCOMINGS"]
 MENU = [("Manual", "man/index.html"), ("Documents", "docs/index.html"),
         ("Library", LIBRARY + "/SmallWeb.html"), ("Changes", "CHANGELOG.html")]
 STYLE = """
