@@ -31,6 +31,8 @@ SECONDS ?=
 CASES ?=
 # Targets whose parts test-all leaves out, since they have run: "test test-release".
 LESS ?=
+# It is a variable of less(1), too.
+unexport LESS
 # Why counts are changed: writes them.
 WHY ?=
 # Which fuzzers fuzz runs, safe or fast; both by default.

@@ -24,7 +24,8 @@ at_exit clean_up
 mkdir -p "$work/bin" "$work/pages/log" "$work/home"
 ln -s "$smallweb" "$work/bin/smallweb"
 export PATH="$work/bin:$root/docs/examples/recipes:$PATH" HOME=$work/home
-unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME
+# make gives its variables to its recipes, and LESS=test is options of less there.
+unset XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME XDG_CACHE_HOME LESS
 # has PROGRAM: whether it is there; without it, what needs it is skipped.
 has() {
     command -v "$1" >/dev/null && return
