@@ -288,9 +288,9 @@ final class Crawl: Source {
     enum Verdict { case done, again, skipped(String), left }
 
     func verdict(
-        on entry: CrawlFile.Entry, of place: Place, _ result: Attempt, _ outcome: Outcome,
-        _ request: Request?
+        on entry: CrawlFile.Entry, of place: Place, _ result: Attempt, _ request: Request?
     ) -> Verdict {
+        let outcome = result.outcome
         if outcome == .robots {
             guard entry.depth == 0 else { return .skipped("robots") }
             seedFailure = .robots

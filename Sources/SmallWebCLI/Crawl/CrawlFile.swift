@@ -98,6 +98,7 @@ final class CrawlFile: @unchecked Sendable {
         for entry in waiting where !known.isDone(entry.hash) {
             onWaiting(placeNames[Int(entry.place)], entry.offset)
         }
+        (placeNames, placeNumbers) = ([], [:])
     }
 
     /// Passes each line, and where it is, to `body`.

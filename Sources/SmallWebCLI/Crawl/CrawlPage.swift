@@ -86,7 +86,7 @@ final class CrawlPage: Output, EventSink {
         verdict =
             isOver
             ? .left
-            : crawl.verdict(on: entry, of: place, result, result.outcome, job.request)
+            : crawl.verdict(on: entry, of: place, result, job.request)
         guard case .done = verdict else { return .ok }
         let outcome = try await inner.conclude(result, job)
         self.result = (result, outcome)
