@@ -13,7 +13,8 @@ struct ArchiveSettings: Sendable {
 
     /// All archives with their options, for messages.
     var paths: [(option: String, path: String)] {
-        (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
+        if file == nil, replayed.isEmpty { return [] }
+        return (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
     }
 }
 
@@ -73,10 +74,12 @@ extension Settings {
     /// - Throws: `write` for an archive to record to, `read` or `protocol-error` for one to replay,
     ///   `timeout` if it takes longer than `--max-time`.
     mutating func openArchives() throws(FetchError) {
+        let paths = archive.paths
+        guard !paths.isEmpty else { return }
         var opened = self
         do throws(FetchError) {
-            let names = ([archive.file].compactMap { $0 } + archive.replayed)
-            try LongWork.within(fetch.totalSeconds, reading: names.joined(separator: ", ")) {
+            let names = paths.map(\.path).joined(separator: ", ")
+            try LongWork.within(fetch.totalSeconds, reading: names) {
                 () throws(FetchError) in try opened.readArchives()
             }
         } catch  where error.outcome == .interrupted {
