@@ -73,7 +73,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents \
-	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl crawl-space git-oracle soak \
+	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
 all: build
@@ -179,7 +179,7 @@ generated:
 TEST_PARTS := unit-commands unit-more-commands unit-programs unit unit-proxies manual
 RELEASE_PARTS := git terminals protocols one-containment programs
 OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
-	more-programs packages
+	more-programs packages crawls
 # containment is one-containment in the other modes as well.
 ALL_PARTS := $(OTHER_PARTS) $(filter-out one-containment,$(RELEASE_PARTS)) $(TEST_PARTS)
 PARTS_OF_test := $(TEST_PARTS)
@@ -293,9 +293,13 @@ more-programs: all-deps build
 	Tests/RealServers/run.sh $(BIN) doors workers archive-blocks
 	Tests/Recipes/hostile.py $(BIN)
 
-# A space that judges crawls by its log; it takes some minutes.
+# Spaces that judge crawls by their logs, and mirrors of others' servers.
+crawls: all-deps build
+	Tests/RealServers/run.sh $(BIN) crawl mirrors
+
+# The same with more pages; it takes some minutes.
 crawl-space: all-deps build
-	Tests/RealServers/run.sh $(BIN) crawl
+	CRAWL_PAGES=2000 Tests/RealServers/run.sh $(BIN) crawl
 
 one-containment: all-deps build
 	Tests/Containment/run.py $(BIN) --mode full

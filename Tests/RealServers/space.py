@@ -509,10 +509,10 @@ def play(scheme, obeys, log):
              "--crawl-delay", "0.1"]
     server = subprocess.Popen([sys.executable, __file__, "serve", *words, log], text=True,
                               stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    options = arguments().parse_args(["judge", log, *words, "--delay", "0.01", "--traps-max", "12"])
+    options = arguments().parse_args(["judge", log, *words, "--delay", "0.04", "--slack", "0.02", "--traps-max", "12"])
     space = Space(options)
     space.port = int(server.stdout.readline().split()[1])
-    Client(space, obeys, 0.01, space.sizes[0] + 30).crawl()
+    Client(space, obeys, 0.04, space.sizes[0] + 30).crawl()
     server.stdin.close()
     server.wait()
     return space, options

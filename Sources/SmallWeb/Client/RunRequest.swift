@@ -44,10 +44,10 @@ public final class RunQueue: Sendable {
         /// Index of the first request not taken.
         var next = 0
         var isEnded = false
-        var waiter: UnsafeContinuation<Void, Never>?
     }
 
     private let state = Locked(State())
+    private let bell = Bell()
     let holdsOpen: Bool
 
     /// An empty queue.
@@ -65,16 +65,14 @@ public final class RunQueue: Sendable {
             return state.isEnded
         }
         if isEnded { throw usageError("the run has ended: \(URI.display(request.url))") }
-        wake()
+        bell.ring()
     }
 
     /// Ends the queue: no request follows.
     public func end() {
         state.withLock { $0.isEnded = true }
-        wake()
+        bell.ring()
     }
-
-    private func wake() { state.withLock { $0.waiter.take() }?.resume() }
 
     /// - Parameter isLast: True to end the queue if it is empty.
     /// - Returns: The next request, and true at the end of the queue.
@@ -96,21 +94,6 @@ public final class RunQueue: Sendable {
         }
     }
 
-    /// Returns when there is something to take, or the task is cancelled.
-    func more() async {
-        await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let isThere = state.withLock { state in
-                    if state.next < state.requests.count || state.isEnded || Task.isCancelled {
-                        return true
-                    }
-                    state.waiter = continuation
-                    return false
-                }
-                if isThere { continuation.resume() }
-            }
-        } onCancel: {
-            wake()
-        }
-    }
+    /// Returns when there may be something to take, or the task is cancelled.
+    func more() async { await bell.wait() }
 }

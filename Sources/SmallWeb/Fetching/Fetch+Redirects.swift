@@ -78,7 +78,7 @@ extension Fetch {
             throw FetchError(
                 .redirectRefused, .header,
                 "the redirect leads to \(next.uri.display), at a private address",
-                hint: "if you trust it, fetch that URL yourself")
+                remedy: .fetchAlone)
         }
         guard let way = try way(of: request), !way.isDirect, nextWay == .direct else { return }
         throw .redirect("not leaving the proxy for \(next.uri.display)")

@@ -11,11 +11,8 @@ struct NetworkDialer: ProgramHost {
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         let carrier = try await carrier(to: endpoint)
         let stream = hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
-        if endpoint.security == .none {
-            stream.plainHint =
-                hop.scheme.secureForm.map { "use \($0)://" }
-                ?? "use another port or scheme"
-        }
+        stream.isPlain = endpoint.security == .none
+        stream.secureForm = hop.scheme.secureForm
         return stream
     }
 

@@ -8,8 +8,9 @@ internal import SmallWebTransport
 package final class RobotsGate: Sendable {
     private enum File {
         case underWay
-        /// Rules, and the time of the request for them in Unix seconds.
-        case known(Robots, Int)
+        /// Rules, the time of the request for them in Unix seconds, and the earliest moment for
+        /// the next request.
+        case known(Robots, Int, opens: Instant)
         /// The error that kept them from coming.
         case failed(FetchError)
     }
@@ -43,15 +44,20 @@ package final class RobotsGate: Sendable {
 
     /// Takes the rules of an earlier run.
     ///
-    /// - Parameter time: Unix seconds of the request for them.
-    package func learn(_ place: String, _ robots: Robots, at time: Int) {
-        files.withLock { $0[place] = .known(robots, time) }
+    /// - Parameters:
+    ///   - time: Unix seconds of the request for them.
+    ///   - last: Time of that run's last request.
+    package func learn(_ place: String, _ robots: Robots, at time: Int, last: Instant) {
+        let opens = last.advanced(seconds: pace(robots))
+        files.withLock { $0[place] = .known(robots, time, opens: opens) }
     }
+
+    private func pace(_ robots: Robots) -> Double { max(paceSeconds, robots.delaySeconds ?? 0) }
 
     /// The rules for a request, as far as they are known and not too old.
     package func rules(for request: Request, now: Int = UTCDate.now) -> Robots? {
         guard let place = try? Self.place(of: request),
-            case .known(let robots, let time)? = files.withLock({ $0[place] }),
+            case .known(let robots, let time, _)? = files.withLock({ $0[place] }),
             now - time < Self.secondsMax, time <= now
         else { return nil }
         return robots
@@ -82,7 +88,8 @@ package final class RobotsGate: Sendable {
             let isFree = files.withLock { files in
                 switch files[place] {
                 case .underWay?, .failed?: return false
-                case .known(_, let time)? where UTCDate.now - time < Self.secondsMax: return false
+                case .known(_, let time, _)? where UTCDate.now - time < Self.secondsMax:
+                    return false
                 default: files[place] = .underWay
                 }
                 return true
@@ -92,9 +99,11 @@ package final class RobotsGate: Sendable {
                 try await ask(place, request, crawling, fetcher)
             }
             switch files.withLock({ $0[place] }) {
-            case .known(let robots, _)?:
+            case .known(let robots, _, let opens)?:
                 try Self.judge(request, robots)
-                return hasWaited
+                guard opens > .now else { return hasWaited }
+                hasWaited = true
+                await fetcher.loop.sleep(until: opens)
             case .failed(let error)?:
                 throw FetchError(
                     .temporaryFailure, .connect,
@@ -104,8 +113,8 @@ package final class RobotsGate: Sendable {
                 // Another request of the place is asking.
                 hasWaited = true
                 await fetcher.loop.sleep(until: .after(seconds: 0.02))
-                if Task.isCancelled { throw .cancelled }
             }
+            if Task.isCancelled { throw .cancelled }
         }
     }
 
@@ -119,18 +128,17 @@ package final class RobotsGate: Sendable {
         _ place: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher
     ) async throws(FetchError) {
         do throws(FetchError) {
-            var robots = Robots(lines: [], crawling)
-            var time = UTCDate.now
+            var (robots, time, last) = (Robots(lines: [], crawling), UTCDate.now, Instant.now)
             for path in crawling.robots {
-                let started = Instant.now
+                if path != crawling.robots.first {
+                    try await rest(until: last.advanced(seconds: pace(robots)), fetcher)
+                }
                 time = UTCDate.now
-                robots = try await file(path, request, crawling, fetcher)
-                let pace = max(paceSeconds, robots.delaySeconds ?? 0)
-                await fetcher.loop.sleep(until: started.advanced(seconds: pace))
-                if Task.isCancelled { throw .cancelled }
+                robots = try await file(path, request, crawling, fetcher, &last)
                 if robots.namesAgents { break }
             }
-            files.withLock { $0[place] = .known(robots, time) }
+            let opens = last.advanced(seconds: pace(robots))
+            files.withLock { [robots, time] in $0[place] = .known(robots, time, opens: opens) }
             onFile(place, robots, time)
         } catch {
             let isOver = error.outcome == .interrupted
@@ -139,40 +147,64 @@ package final class RobotsGate: Sendable {
         }
     }
 
+    private func rest(until opens: Instant, _ fetcher: Fetcher) async throws(FetchError) {
+        await fetcher.loop.sleep(until: opens)
+        if Task.isCancelled { throw .cancelled }
+    }
+
+    /// - Parameter last: Set to the time of the last request.
     /// - Throws: The error of a file that cannot be had for now.
     private func file(
-        _ path: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher
+        _ path: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher,
+        _ last: inout Instant
     ) async throws(FetchError) -> Robots {
+        let alone = fetcher.changed { options in
+            options.robots = nil
+            options.redirects.follows = false
+        }
         var uri = request.uri
         (uri.path, uri.query, uri.fragment, uri.userinfo) = (path, nil, nil, nil)
         let place = try Self.place(of: request)
-        let registry = fetcher.registry
-        let alone = fetcher.changed { options in
-            options.robots = nil
-            options.redirects.follows = true
-            options.redirects.limit = Self.redirectsMax
-            options.mayFollow = { uri in
-                guard let scheme = registry[uri.scheme]?.scheme else { return false }
-                let next = Request(uri: uri, scheme: scheme)
-                return (try? Self.place(of: next)) == place
+        for hop in 0...Self.redirectsMax {
+            if hop > 0 { try await rest(until: last.advanced(seconds: paceSeconds), fetcher) }
+            last = .now
+            var own = try alone.request(uri)
+            own.limits = request.limits
+            own.limits.totalSeconds = Self.fileSecondsMax
+            own.limits.bodyBytesMax = nil
+            let (body, head, isCut) = try await fetch(own, alone)
+            guard head?.replyClass == .redirect else {
+                let isFile = head?.replyClass == .success
+                return Robots(
+                    isFile ? body[...] : [], crawling, product: product, roles: roles,
+                    isCut: isCut)
             }
+            guard let target = head?.redirectTarget,
+                let next = try? uri.resolving(target, in: fetcher.registry),
+                let following = try? alone.request(next),
+                (try? Self.place(of: following)) == place
+            else { break }
+            uri = next
         }
-        var own = try alone.request(uri)
-        own.limits = request.limits
-        own.limits.totalSeconds = Self.fileSecondsMax
-        own.limits.bodyBytesMax = nil
-        var (body, isSuccess) = ([UInt8](), false)
-        var isCut = false
+        return Robots(lines: [], crawling)
+    }
+
+    /// - Throws: The error of a file that cannot be had for now.
+    private func fetch(
+        _ request: Request, _ fetcher: Fetcher
+    ) async throws(FetchError) -> (body: [UInt8], head: Head?, isCut: Bool) {
+        var (body, head, isCut) = ([UInt8](), Head?.none, false)
         do throws(FetchError) {
-            var fetch = Fetch(alone, own, FetchLog(own.uri), wantsRefusals: false) {
+            var fetch = Fetch(fetcher, request, FetchLog(request.uri), wantsRefusals: false) {
                 event throws(FetchError) in
-                if case .head(let head) = event { isSuccess = head.replyClass == .success }
+                if case .head(let its) = event { head = its }
                 guard case .body(let bytes) = event else { return }
                 body += bytes
                 // Ends the fetch: more would be cut.
                 if body.count > Robots.fileBytesMax { throw .cancelled }
             }
             let ending = try await fetch.run()
+            head = head ?? ending.head
             isCut = ending.outcome == .truncated
             if ending.outcome == .temporaryFailure {
                 throw FetchError(.temporaryFailure, .header, ending.message ?? "refused for now")
@@ -182,12 +214,12 @@ package final class RobotsGate: Sendable {
             let isEnough = body.count > Robots.fileBytesMax
             if Task.isCancelled && !isEnough { throw .cancelled }
             let isAnswer = [
-                .emptyReply, .notRecorded, .protocolError, .tooManyRedirects, .badURL,
+                .emptyReply, .notRecorded, .protocolError, .redirectRefused, .badURL,
             ].contains(error.outcome)
-            guard isEnough || isAnswer || isSuccess && !body.isEmpty else { throw error }
+            let isFile = head?.replyClass == .success && !body.isEmpty
+            guard isEnough || isAnswer || isFile else { throw error }
         }
-        return Robots(
-            isSuccess ? body[...] : [], crawling, product: product, roles: roles, isCut: isCut)
+        return (body, head, isCut)
     }
 }
 

@@ -76,8 +76,7 @@ final class Crawl: Source {
         (self.context, self.file, self.rules, self.robots) = (context, file, rules, robots)
         strict = context.fetcher.changed { $0.resolver.refusesPrivate = true }
         scope = rules.scope
-        let elapsed = Double(UTCDate.now) - file.lastChange
-        start = .now.advanced(seconds: max(0, context.policy.hostSeconds - max(0, elapsed)))
+        start = file.lastRequest.advanced(seconds: context.policy.hostSeconds)
         file.onWaiting = { [unowned self] name, offset in
             let place = self.place(name)
             place.offsets.append(offset)
@@ -296,7 +295,7 @@ final class Crawl: Source {
             seedFailure = .robots
             return .done
         }
-        if !seeds.contains(place.name), Self.isPrivate(result.error) {
+        if !seeds.contains(place.name), result.error?.remedy == .fetchAlone {
             return .skipped("private")
         }
         if let request, let failure = robots.failure(of: request) {
@@ -327,11 +326,6 @@ final class Crawl: Source {
 
     /// The outcome of requests to a place that is left for now; `nil` for other places.
     func failure(of place: String) -> Outcome? { places[place]?.failure }
-
-    /// True if a name has led to a private address.
-    private static func isPrivate(_ error: FetchError?) -> Bool {
-        error?.message.contains(text: "is at a private address") ?? false
-    }
 
     private func leave(
         _ place: Place, _ reason: String, _ outcome: Outcome = .temporaryFailure
@@ -364,35 +358,5 @@ final class Crawl: Source {
         let delay = request.flatMap { robots.delaySeconds(for: $0) } ?? 0
         let usual = paceSeconds * (place.isSlow ? 2 : 1)
         return max(usual, delay, min(60, 2 * replySeconds))
-    }
-}
-
-/// Wakes a task that waits, or the next one to wait.
-private final class Bell: Sendable {
-    private let state = Locked<(waiter: UnsafeContinuation<Void, Never>?, hasRung: Bool)>(
-        (nil, false))
-
-    func ring() {
-        state.withLock { state in
-            defer { state.waiter = nil }
-            if state.waiter == nil { state.hasRung = true }
-            return state.waiter
-        }?.resume()
-    }
-
-    /// Returns after a ring since the last one, or when the task is cancelled.
-    func wait() async {
-        await withTaskCancellationHandler {
-            await withUnsafeContinuation { continuation in
-                let hasRung = state.withLock { state in
-                    defer { state.hasRung = false }
-                    if !state.hasRung && !Task.isCancelled { state.waiter = continuation }
-                    return state.hasRung || Task.isCancelled
-                }
-                if hasRung { continuation.resume() }
-            }
-        } onCancel: {
-            ring()
-        }
     }
 }

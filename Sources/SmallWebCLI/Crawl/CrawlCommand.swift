@@ -152,7 +152,7 @@ struct CrawlCommand: Sendable {
         for (place, lines, time) in file.robots {
             guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
             else { continue }
-            gate.learn(place, Robots(lines: lines, crawling), at: time)
+            gate.learn(place, Robots(lines: lines, crawling), at: time, last: file.lastRequest)
         }
         for seed in Set(seeds + (file.rules?.seeds ?? [])).sorted() { try crawl.add(seed: seed) }
         var policy = context.policy

@@ -45,6 +45,10 @@ final class CrawlFile: @unchecked Sendable {
     private(set) var robots: [(place: String, lines: [String], time: Int)] = []
     /// Unix seconds of the last change before this run; 0 for a new file.
     private(set) var lastChange = 0.0
+    /// Latest time of a request before this run: one that was under way has no line.
+    var lastRequest: Instant {
+        .now.advanced(seconds: min(0, lastChange - Double(wallClockNanoseconds()) / 1e9))
+    }
     /// Number of the next URL.
     private(set) var next = 0
     /// Called with the place of each URL that waits, and where its line is.

@@ -245,5 +245,7 @@ extension FetchError {
         case takeEncoded
         /// List the links themselves, or fewer of them: their records are too large.
         case listWithoutRecords
+        /// The URL by itself: a page or program led to it, at a private address.
+        case fetchAlone
     }
 }

@@ -23,8 +23,10 @@ public final class ByteStream {
     /// Bytes sent so far, above TCP and TLS.
     public private(set) var bytesSent = 0
 
-    /// Advice if the server answers with TLS; `nil` over TLS.
-    package var plainHint: String?
+    /// True if bytes go over the connection as they are.
+    package var isPlain = false
+    /// The scheme for the same over TLS, for advice.
+    package var secureForm: String?
 
     /// Released when the stream is closed.
     private var carrier: (any Carrier)?
@@ -198,6 +200,10 @@ public final class ByteStream {
         throw error
     }
 
+    private var secureAdvice: String {
+        secureForm.map { "use \($0)://" } ?? "use another port or scheme"
+    }
+
     /// The error for a peer that ended before a required reply.
     public var endedTooSoon: FetchError {
         if bytesReceived == 0 {
@@ -205,7 +211,7 @@ public final class ByteStream {
                 ? FetchError(
                     .connect, .header, "the server reset the connection before any reply",
                     errnoName: "ECONNRESET",
-                    hint: plainHint.map { "if this port speaks TLS, \($0)" })
+                    hint: isPlain ? "if this port speaks TLS, \(secureAdvice)" : nil)
                 : FetchError(.emptyReply, .header, "the server closed without a reply")
         }
         return ending == .reset
@@ -284,11 +290,11 @@ public final class ByteStream {
         case .bytes(let count):
             unread = unread.lowerBound..<(unread.upperBound + count)
             bytesReceived += count
-            if let plainHint, bytesReceived == count, Self.isAlert(buffer[unread]) {
+            if isPlain, bytesReceived == count, Self.isAlert(buffer[unread]) {
                 throw failing(
                     FetchError(
                         .protocolError, .header, "the server speaks TLS at this port",
-                        hint: plainHint))
+                        hint: secureAdvice))
             }
         case .ended(let ending):
             if let unanswered { throw failing(unanswered) }

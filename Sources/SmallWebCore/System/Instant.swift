@@ -73,7 +73,7 @@ package enum ProcessClock {
 }
 
 /// `CLOCK_REALTIME`, since 1970.
-func wallClockNanoseconds() -> Int {
+package func wallClockNanoseconds() -> Int {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return time.tv_sec * 1_000_000_000 + time.tv_nsec

@@ -109,6 +109,6 @@ extension FetchError {
         FetchError(
             .connect, .connect,
             "\(host) is at a private address, to which a program or a reply leads from a URL of"
-                + " such a host alone")
+                + " such a host alone", remedy: .fetchAlone)
     }
 }
