@@ -236,6 +236,10 @@ package final class Recorder {
         ended.end()
         let timings = timings ?? ended
         writer.member("date", UTCDate.second(Int(timings.startTime)))
+        if let (date, isStale) = log?.recalled {
+            writer.member("recorded", UTCDate.second(date))
+            if isStale { writer.member("stale", true) }
+        }
         writer.member("time", object: timings) { writer, timings in
             writer.member("start", seconds: timings.startTime)
             writer.member("queue", seconds: queueSeconds)

@@ -5,8 +5,8 @@ internal import SmallWebTransport
 /// One fetch: an exchange, and another for each redirect that is followed.
 struct Fetch {
     let fetcher: Fetcher
-    private let log: FetchLog
-    private let emit: Emit
+    let log: FetchLog
+    let emit: Emit
     private(set) var deadline: Instant
     var request: Request
     private let attempt: Int
@@ -161,14 +161,14 @@ struct Fetch {
             fetcher.registry[request.uri.scheme]?.handler.carriesData(request) ?? false
         else {
             do throws(FetchError) {
-                return try await exchange()
+                return try await answer()
             } catch {
                 throw hasSentData ? error.afterData : error
             }
         }
         let before = log.traffic?.sent ?? 0
         do throws(FetchError) {
-            let ending = try await exchange()
+            let ending = try await answer()
             // A refusal for now says that the data was not taken.
             if ending.outcome != .temporaryFailure { hasSentData = true }
             return ending
@@ -194,7 +194,11 @@ struct Fetch {
     }
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
-    private mutating func exchange() async throws(FetchError) -> Ending {
+    ///
+    /// - Parameter holdsFailures: True to hold back a refusal for now, and that nothing has changed.
+    mutating func exchange(
+        over network: Network, holdsFailures: Bool = false
+    ) async throws(FetchError) -> Ending {
         guard let entry = fetcher.registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
@@ -209,7 +213,7 @@ struct Fetch {
         }
         let (log, emit, limits) = (log, emit, request.limits)
         let holdsRedirects = fetcher.options.redirects.follows
-        let dialer = try fetcher.options.network.dialer(request, hop)
+        let dialer = try network.dialer(request, hop)
         var reading = Reading(limit: limits.bodyBytesMax)
         let (page, isProgram) = (request, entry.handler.programVersion != nil)
         let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
@@ -221,7 +225,10 @@ struct Fetch {
                     reading.limit = nil
                 }
                 log.timings.note(event)
-                reading.isHeld = holdsRedirects && reply.redirectTarget != nil
+                reading.isHeld =
+                    holdsRedirects && reply.redirectTarget != nil
+                    || holdsFailures
+                        && (reply.isUnchanged || reply.replyClass == .temporaryFailure)
                 if reading.isHeld { return }
                 reading.menu = MenuItems(reply, of: page, isHeld: isProgram)
             case .body(let bytes) where reading.isHeld:
@@ -287,7 +294,7 @@ struct Fetch {
         }
         try await hop.endSent()
         hop.close()
-        if !reading.isEnough { try hop.tap?.end(.replied(completeness)) }
+        if !reading.isEnough { try hop.tap?.end(.replied(completeness, reading.head)) }
         log.timings.end()
         let ending = Ending(
             request.uri, reading.head, completeness, bodyBytes: log.bodyBytes, log.timings)

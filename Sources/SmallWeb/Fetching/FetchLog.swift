@@ -13,6 +13,8 @@ package final class FetchLog {
     package private(set) var redirects: [Ending.Redirect] = []
     /// The present hop's connection to the first place; `nil` before there is one.
     package private(set) var connection: Connection?
+    /// Unix time of the recording that has answered, and true if the server was asked in vain.
+    package internal(set) var recalled: (date: Int, isStale: Bool)?
     /// Includes the facts that came after it.
     package private(set) var head: Head?
     /// Remarks of all hops, in order: at most 1,000 or 256 KiB of them, and one that says that
@@ -37,7 +39,7 @@ package final class FetchLog {
     /// A fetch begins, not always the first one: an answer to a prompt leads to another.
     func begin(_ uri: URI) {
         self.uri = uri
-        (connection, head, bodyBytes) = (nil, nil, 0)
+        (connection, head, bodyBytes, recalled) = (nil, nil, 0, nil)
         (timings, traffic) = (Ending.Timings(), Ending.Traffic())
         programConnections = nil
     }

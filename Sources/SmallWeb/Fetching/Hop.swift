@@ -57,7 +57,7 @@ package final class Hop {
         self.identity = (identity, endpoint)
     }
 
-    var hasIdentity: Bool { identity != nil }
+    package var hasIdentity: Bool { identity != nil }
 
     /// The client certificate for a server; `nil` for one that a reply has named, which gets
     /// nothing meant for another. The server is the same where TLS begins later.

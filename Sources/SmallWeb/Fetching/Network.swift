@@ -6,6 +6,8 @@ package import SmallWebTransport
 public struct Network: Sendable {
     let way: @Sendable (Request, Fetcher.Options) throws(FetchError) -> Route
     let dialer: @Sendable (Request, Hop) throws(FetchError) -> any Dialer
+    /// Replies that may answer instead; `nil` for none.
+    package var recall: Recall?
 
     /// - Parameter way: By default always direct.
     package init(
@@ -18,15 +20,17 @@ public struct Network: Sendable {
         self.dialer = dialer
     }
 
-    /// A copy that passes the traffic of each hop through `tap`.
+    /// A copy that passes the traffic of each hop through `tap`, if there is one.
     package func tapped(
-        _ tap: @escaping @Sendable (Request, Hop) -> any HopTap
+        _ tap: @escaping @Sendable (Request, Hop) -> (any HopTap)?
     ) -> Network {
         let dialer = dialer
-        return Network(way: way) { request, hop throws(FetchError) in
+        var tapped = Network(way: way) { request, hop throws(FetchError) in
             hop.tap = tap(request, hop)
             return try dialer(request, hop)
         }
+        tapped.recall = recall
+        return tapped
     }
 
     /// Connections to servers.
@@ -34,6 +38,23 @@ public struct Network: Sendable {
         try options.way(for: request.scheme, to: request.endpoint).route
     } dialer: { _, hop in
         NetworkDialer(hop: hop)
+    }
+}
+
+/// Replies that were recorded, to answer with instead of servers.
+package struct Recall: Sendable {
+    /// Oldest reply that answers without asking the server.
+    let secondsMax: Double
+    /// True to ask no server.
+    let isAlone: Bool
+    /// The Unix time of the latest reply to a request, and the network that plays it.
+    let find: @Sendable (Request) -> (date: Int, network: Network)?
+
+    package init(
+        secondsMax: Double, isAlone: Bool,
+        find: @escaping @Sendable (Request) -> (date: Int, network: Network)?
+    ) {
+        (self.secondsMax, self.isAlone, self.find) = (secondsMax, isAlone, find)
     }
 }
 
@@ -62,7 +83,7 @@ package protocol HopTap: AnyObject {
 }
 
 package enum HopEnd {
-    case replied(Completeness)
+    case replied(Completeness, Head?)
     /// Only the head was wanted.
     case headAlone
     case failed(FetchError)

@@ -7,6 +7,8 @@ package final class ArchiveWriter: Sendable {
     /// The directory of the archive, also for temporary files.
     let directory: String
     package let keepsSecrets: Bool
+    /// True for a cache: whole replies without secrets alone, and no failure ends the run.
+    let keepsPagesAlone: Bool
     /// A remark for the user about the file's earlier content.
     package let note: String?
     private let file: Locked<ArchiveFile>
@@ -17,17 +19,25 @@ package final class ArchiveWriter: Sendable {
     ///    - path: If the name ends in `.gz`, each record is a gzip member of its own.
     ///    - software: Name and version for the `warcinfo` record.
     ///    - commandLine: Command line for the `warcinfo` record, without secrets.
+    ///    - keepsPagesAlone: True for a cache, whose index says where its records end.
     /// - Throws: `write` if the file cannot be used, is not an archive, or is locked by another
     ///   run.
     package init(
-        _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false
+        _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false,
+        keepsPagesAlone: Bool = false
     ) throws(FetchError) {
-        self.keepsSecrets = keepsSecrets
+        (self.keepsSecrets, self.keepsPagesAlone) = (keepsSecrets, keepsPagesAlone)
         let isCompressed = path.hasSuffix(".gz")
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = try Self.open(path)
-        let known = try KnownRecords(of: path, isCompressed: isCompressed)
+        let index = keepsPagesAlone ? CaptureIndex(of: path) : nil
+        let known =
+            if let index, index.isWhole {
+                KnownRecords(end: index.archiveBytes)
+            } else {
+                try KnownRecords(of: path, isCompressed: isCompressed)
+            }
         note = known.note
         file = Locked(try ArchiveFile(path, descriptor, known, isCompressed: isCompressed))
         let line = commandLine.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
@@ -88,9 +98,11 @@ package final class ArchiveWriter: Sendable {
         return "another process"
     }
 
+    /// The `write` error that has ended the recording.
+    package var failure: FetchError? { file.withLock { $0.failure } }
+
     /// - Throws: The `write` error of an earlier failure.
     package func check() throws(FetchError) {
-        let failure = file.withLock { $0.failure }
         if let failure { throw failure }
     }
 

@@ -21,7 +21,8 @@ struct KnownRecords {
     /// Longest date to keep; one with microseconds has 27 bytes.
     private static let dateBytesMax = 64
 
-    init() {}
+    /// None, of a file whose last whole record ends there.
+    init(end: Int = 0) { self.end = end }
 
     /// - Parameter digest: Digest of the payload for HTTP messages, else of the block; empty for
     ///   the last page of HTTP, the target of a reply of status 304.

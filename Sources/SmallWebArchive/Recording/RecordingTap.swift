@@ -126,7 +126,8 @@ final class RecordingTap: HopTap {
             try write(end)
         } catch {
             archive.fail(error)
-            throw error
+            // A full disk keeps no page from its reader.
+            if !archive.keepsPagesAlone { throw error }
         }
     }
 
@@ -134,9 +135,12 @@ final class RecordingTap: HopTap {
         let error: FetchError? = if case .failed(let error) = end { error } else { nil }
         // An interrupted exchange will be fetched again, so nothing is recorded.
         if error?.outcome == .interrupted { return }
+        if archive.keepsPagesAlone, !end.isPage { return }
         for (index, exchange) in exchanges.enumerated() {
             let isLast = index == exchanges.count - 1
-            try archive.write(try capture(exchange, isLast ? end : .replied(.complete)))
+            let capture = try capture(exchange, isLast ? end : .replied(.complete, nil))
+            if archive.keepsPagesAlone, capture.isMasked { continue }
+            try archive.write(capture)
         }
         if exchanges.isEmpty, hasDialled, let error, error.isOfServer {
             common.failure = error
@@ -148,7 +152,7 @@ final class RecordingTap: HopTap {
         var capture = exchange.capture
         capture.connection = capture.connection ?? common.connection
         switch end {
-        case .replied(.truncated):
+        case .replied(.truncated, _):
             capture.truncated = .disconnect
             capture.failure = FetchError(
                 .truncated, .body,
@@ -281,6 +285,20 @@ extension FetchError {
             .notBuiltIn, .unsupportedScheme, .notRecorded:
             false
         default: true
+        }
+    }
+}
+
+extension HopEnd {
+    /// True for a whole reply that will do later, too.
+    fileprivate var isPage: Bool {
+        guard case .replied(let completeness, let head) = self, completeness != .truncated else {
+            return false
+        }
+        switch head?.replyClass ?? .success {
+        case .success: return head?.isUnchanged != true
+        case .redirect, .permanentFailure: return true
+        default: return false
         }
     }
 }

@@ -29,6 +29,9 @@ struct Recording: Sendable {
     /// True if the end of the exchange is known: other programs write requests without replies.
     var isAnswered: Bool { response != nil || failure != nil }
 
+    /// True for a reply that was read to its end.
+    var isWholeReply: Bool { response != nil && failure == nil && truncated == nil }
+
     /// A record with the target in its header.
     var anyPlace: WarcPlace? { response ?? request ?? facts ?? failure }
 
@@ -69,7 +72,48 @@ struct ArchiveIndex: Sendable {
     init(_ paths: [String], _ onDamage: (String) -> Void = { _ in }) throws(FetchError) {
         self.paths = paths
         try Self.forEachHeader(of: paths, onDamage) { note($0, $1) }
-        try resolveRevisits()
+        try resolveRevisits(searches: true)
+        noteRequests()
+    }
+
+    /// The exchanges of some lines of indexes alone, in their order.
+    ///
+    /// - Throws: `read`; `protocol-error` if a line is not about the archive.
+    init(
+        _ paths: [String], _ lines: [(file: Int, line: CaptureIndex.Line)]
+    ) throws(FetchError) {
+        self.paths = paths
+        var (seen, readers) = (Set<WarcPlace>(), [Int: WarcReader]())
+        for (file, line) in lines {
+            let reader: WarcReader
+            if let known = readers[file] {
+                reader = known
+            } else {
+                reader = try WarcReader(paths[file])
+            }
+            readers[file] = reader
+            var isThere = seen.contains(WarcPlace(file: file, offset: line.offset))
+            for start in [line.exchange.lowerBound] + line.chains {
+                reader.seek(to: start)
+                while let header = try reader.next() {
+                    let place = WarcPlace(file: file, offset: reader.offset)
+                    if place.offset != start, !line.exchange.contains(place.offset) { break }
+                    let isReply = place.offset == line.offset
+                    if isReply, header.target == line.url { isThere = true }
+                    if seen.insert(place).inserted { note(header, place) }
+                    if start != line.exchange.lowerBound { break }
+                }
+            }
+            guard isThere else {
+                throw FetchError(
+                    .protocolError, .input, "the index of \(paths[file]) is not about it")
+            }
+        }
+        try resolveRevisits(searches: false)
+        noteRequests()
+    }
+
+    private mutating func noteRequests() {
         for (index, recording) in recordings.enumerated() {
             guard let digest = recording.requestDigest else { continue }
             byRequest[digest, default: []].append(index)
@@ -220,8 +264,8 @@ struct ArchiveIndex: Sendable {
     }
 
     /// Finds the replies that revisits repeat: by record identifiers if all are known, else with a
-    /// second pass over the headers.
-    private mutating func resolveRevisits() throws(FetchError) {
+    /// second pass over the headers, if `searches`.
+    private mutating func resolveRevisits(searches: Bool) throws(FetchError) {
         var found: [TwoHashKey: Int] = [:]
         var wanted: Set<TwoHashKey> = []
         for (index, keys) in references {
@@ -231,7 +275,7 @@ struct ArchiveIndex: Sendable {
                 wanted.formUnion(keys)
             }
         }
-        if !wanted.isEmpty {
+        if searches, !wanted.isEmpty {
             let byID = byID
             try Self.forEachHeader(of: paths) { header, _ in
                 guard header.type == "response", let target = header.target,
@@ -302,15 +346,18 @@ struct ArchiveIndex: Sendable {
         _ uri: URI, _ defaultPort: UInt16, in table: [TwoHashKey: [Value]],
         by key: (URI) -> String?
     ) -> [Value] {
-        var forms = [uri]
-        if uri.port == nil || uri.port == defaultPort {
-            forms = [uri, uri]
-            (forms[0].port, forms[1].port) = (defaultPort, nil)
-        }
-        return forms.compactMap(key).flatMap { table[TwoHashKey($0)] ?? [] }
+        forms(of: uri, defaultPort: defaultPort).compactMap(key)
+            .flatMap { table[TwoHashKey($0)] ?? [] }
     }
 
-    private static func text(_ uri: URI) -> String {
+    static func forms(of uri: URI, defaultPort: UInt16) -> [URI] {
+        guard uri.port == nil || uri.port == defaultPort else { return [uri] }
+        var forms = [uri, uri]
+        (forms[0].port, forms[1].port) = (defaultPort, nil)
+        return forms
+    }
+
+    static func text(_ uri: URI) -> String {
         var uri = uri.withoutFragment
         if uri.path.isEmpty && uri.host != nil { uri.path = "/" }
         return uri.display

@@ -130,7 +130,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
             let trust = try await store.judge(endpoint, tls, now: now, loop: hop.loop)
             let key = tls.certificate.spkiSHA256
             guard trust.verdict == .firstUse,
-                let known = replayer.pin(key, of: endpoint.description, now: now)
+                let known = replayer.readers.pin(key, of: endpoint.description, now: now)
             else { return trust }
             guard known.key == key else {
                 if let recorded, recorded.outcome == .trustChanged { throw recorded }

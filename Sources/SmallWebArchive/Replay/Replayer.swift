@@ -14,9 +14,63 @@ extension Network {
     package static func replaying(
         _ paths: [String], isLoose: Bool = false, onDamage: (String) -> Void = { _ in }
     ) throws(FetchError) -> Network {
-        let replayer = Replayer(try ArchiveIndex(paths, onDamage), isLoose: isLoose)
-        return Network { request, hop in
-            ReplayDialer(replayer: replayer, request: request, hop: hop)
+        let indexes = isLoose ? [] : paths.compactMap(CaptureIndex.init).filter(\.isWhole)
+        guard indexes.count == paths.count else {
+            return .replaying(Replayer(try ArchiveIndex(paths, onDamage), isLoose: isLoose))
+        }
+        let (archives, whole) = (IndexedArchives(indexes), Locked<Replayer?>(nil))
+        return Network { request, hop throws(FetchError) in
+            if let (replayer, _) = archives.replayer(of: request) {
+                return ReplayDialer(replayer: replayer, request: request, hop: hop)
+            }
+            // Repositories are recorded by the URLs of their requests; the index has no failures.
+            let replayer = try whole.withLock { whole throws(FetchError) in
+                if let made = whole { return made }
+                let made = Replayer(try ArchiveIndex(paths))
+                whole = made
+                return made
+            }
+            return ReplayDialer(replayer: replayer, request: request, hop: hop)
+        }
+    }
+}
+
+/// The files of archives, and what is known of them while they are replayed.
+final class ArchiveReaders: Sendable {
+    let paths: [String]
+    private let state: Locked<State>
+
+    private struct State {
+        /// Idle readers, by file.
+        var readers: [[WarcReader]]
+        /// Keys that a live run would have pinned by now, with the time.
+        var pins: [String: (key: [UInt8], since: Int)] = [:]
+    }
+
+    init(_ paths: [String]) {
+        self.paths = paths
+        state = Locked(State(readers: [[WarcReader]](repeating: [], count: paths.count)))
+    }
+
+    /// Takes a reader of a file, to be returned with ``giveBack(_:of:)``.
+    func reader(of file: Int) throws(FetchError) -> WarcReader {
+        if let reader = state.withLock({ $0.readers[file].popLast() }) { return reader }
+        return try WarcReader(paths[file])
+    }
+
+    func giveBack(_ reader: WarcReader, of file: Int) {
+        state.withLock { $0.readers[file].append(reader) }
+    }
+
+    /// Pins the key accepted at a first visit in memory: the trust store stays unchanged, but later
+    /// visits are compared with it.
+    ///
+    /// - Returns: The key pinned before and its time; `nil` at the first visit.
+    func pin(_ key: [UInt8], of place: String, now: Int) -> (key: [UInt8], since: Int)? {
+        state.withLock { state in
+            if let known = state.pins[place] { return known }
+            state.pins[place] = (key, now)
+            return nil
         }
     }
 }
@@ -25,36 +79,29 @@ extension Network {
 final class Replayer: Sendable {
     let index: ArchiveIndex
     let isLoose: Bool
+    let readers: ArchiveReaders
+    private let isLatestFirst: Bool
     private let state: Locked<State>
 
     private struct State {
         var isPlayed: [Bool]
-        /// Idle readers, by file.
-        var readers: [[WarcReader]]
         var chains: [WarcPlace: [[UInt8]]] = [:]
-        /// Keys that a live run would have pinned by now, with the time.
-        var pins: [String: (key: [UInt8], since: Int)] = [:]
     }
 
-    init(_ index: ArchiveIndex, isLoose: Bool = false) {
-        (self.index, self.isLoose) = (index, isLoose)
+    /// - Parameters:
+    ///   - readers: `nil` for readers of its own.
+    ///   - isLatestFirst: True to play the latest recording each time.
+    init(
+        _ index: ArchiveIndex, _ readers: ArchiveReaders? = nil, isLoose: Bool = false,
+        isLatestFirst: Bool = false
+    ) {
+        (self.index, self.isLoose, self.isLatestFirst) = (index, isLoose, isLatestFirst)
+        self.readers = readers ?? ArchiveReaders(index.paths)
         state = Locked(
-            State(
-                isPlayed: [Bool](repeating: false, count: index.recordings.count),
-                readers: [[WarcReader]](repeating: [], count: index.paths.count)))
+            State(isPlayed: [Bool](repeating: false, count: index.recordings.count)))
     }
 
     // MARK: Reading
-
-    /// Takes a reader of a file, to be returned with ``giveBack(_:of:)``.
-    fileprivate func reader(of file: Int) throws(FetchError) -> WarcReader {
-        if let reader = state.withLock({ $0.readers[file].popLast() }) { return reader }
-        return try WarcReader(index.paths[file])
-    }
-
-    fileprivate func giveBack(_ reader: WarcReader, of file: Int) {
-        state.withLock { $0.readers[file].append(reader) }
-    }
 
     /// The blocks of records in the order of `places`; `nil` for blocks longer than `limit`.
     func blocks(
@@ -74,8 +121,8 @@ final class Replayer: Sendable {
         guard let file = places.lazy.compactMap({ $0?.file }).first else {
             return places.map { _ in nil }
         }
-        let reader = try reader(of: file)
-        defer { giveBack(reader, of: file) }
+        let reader = try readers.reader(of: file)
+        defer { readers.giveBack(reader, of: file) }
         var blocks = [[UInt8]?](repeating: nil, count: places.count)
         var isFirst = true
         let wanted = places.enumerated().compactMap { place in
@@ -132,36 +179,31 @@ final class Replayer: Sendable {
         return chain
     }
 
-    /// Pins the key accepted at a first visit in memory: the trust store stays unchanged, but later
-    /// visits are compared with it.
-    ///
-    /// - Returns: The key pinned before and its time; `nil` at the first visit.
-    func pin(_ key: [UInt8], of place: String, now: Int) -> (key: [UInt8], since: Int)? {
-        state.withLock { state in
-            if let known = state.pins[place] { return known }
-            state.pins[place] = (key, now)
-            return nil
-        }
-    }
-
     // MARK: Choosing
 
     /// The first candidate not played yet, else the last one again.
     func next(_ candidates: [Int]) -> Int? {
-        state.withLock { state in
+        if isLatestFirst { return latest(candidates).first }
+        return state.withLock { state in
             candidates.first { !state.isPlayed[$0] } ?? candidates.last
         }
     }
 
     /// The candidates not played yet in their order, then the others from the last to the first.
     func inTurn(_ candidates: [Int]) -> [Int] {
-        state.withLock { state in
+        if isLatestFirst { return latest(candidates) }
+        return state.withLock { state in
             var (unplayed, played) = ([Int](), [Int]())
             for number in candidates {
                 if state.isPlayed[number] { played.append(number) } else { unplayed.append(number) }
             }
             return unplayed + played.reversed()
         }
+    }
+
+    /// The whole replies among candidates, the latest first.
+    private func latest(_ candidates: [Int]) -> [Int] {
+        candidates.reversed().filter { index.recordings[$0].isWholeReply }
     }
 
     func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }
@@ -176,12 +218,12 @@ final class WarcRecord {
 
     init(_ place: WarcPlace, _ replayer: Replayer) throws(FetchError) {
         (file, self.replayer) = (place.file, replayer)
-        reader = try replayer.reader(of: file)
+        reader = try replayer.readers.reader(of: file)
         reader.seek(to: place.offset)
         header = try reader.next()
     }
 
-    deinit { replayer.giveBack(reader, of: file) }
+    deinit { replayer.readers.giveBack(reader, of: file) }
 }
 
 extension FetchError {

@@ -115,7 +115,7 @@ struct CrawlCommand: Sendable {
             try settings.openArchives()
             let (ready, loop) = (settings, try EventLoop())
             return SignalledRun.Work(on: loop, writesRecords: ready.records.areWanted) {
-                defer { ready.warnOfFullArchive() }
+                defer { ready.finishArchives() }
                 do throws(FetchError) {
                     return try await crawl(ready, loop)
                 } catch {

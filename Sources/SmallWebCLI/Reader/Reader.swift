@@ -70,7 +70,7 @@ struct Reader {
         }
         let answer = input
         input = nil
-        let opened = try fetch(target.url, input: answer)
+        let opened = try fetch(target.url, input: answer, again: move == .reload)
         if status == 0 && !isOperand { History.record([target.url], settings) }
         guard isInSession else {
             if let text = opened.text { try Pager.show(text) }
@@ -92,13 +92,15 @@ struct Reader {
         page = (opened, place)
     }
 
+    /// - Parameter again: True to ask the server, whatever the cache has.
     private mutating func fetch(
-        _ url: String, input: InputSource.Origin? = nil
+        _ url: String, input: InputSource.Origin? = nil, again: Bool = false
     ) throws(FetchError) -> OpenedPage {
         let opened = OpenedPage(isInSession: isInSession)
         var settings = settings
         settings.output.page = opened
         settings.fetch.input = input
+        if again { settings.archive.ageSecondsMax = 0 }
         status = try GetCommand(settings, [url]).run()
         return opened
     }

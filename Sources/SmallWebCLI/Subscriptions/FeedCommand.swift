@@ -71,7 +71,7 @@ struct SubscriptionCommand: Sendable {
             return SignalledRun.Work(
                 on: fetcher.loop, writesRecords: ready.records.areWanted
             ) {
-                defer { ready.warnOfFullArchive() }
+                defer { ready.finishArchives() }
                 do throws(FetchError) {
                     return kind == .feed
                         ? try await self.feed(ready, fetcher)

@@ -69,7 +69,8 @@ final class TerminalBody: EventSink {
         form = isPage || style.isForReading ? .laidOut : .text
         view = PageView(style: style, isMenu: reader.kind == .menu)
         if page?.isInSession ?? false {
-            try target.write(style.dim(TerminalText.escapeLine(log.uri.display)) + "\n")
+            let age = log.recalled.map { " (as of \(UTCDate.second($0.date).prefix(10)))" } ?? ""
+            try target.write(style.dim(TerminalText.escapeLine(log.uri.display) + age) + "\n")
         }
     }
 

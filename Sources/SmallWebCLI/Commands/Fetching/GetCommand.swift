@@ -144,6 +144,7 @@ struct GetCommand: Sendable {
             || settings.configuration.hasSections
         return writesFiles || !output.files.isEmpty || records.areWanted
             || settings.run.ledger != nil || settings.archive.file != nil
+            || settings.archive.hasCache
             || mayRunPrograms(settings)
             || Self.hasList(operands) || Environment.isTerminal(2)
     }
@@ -186,11 +187,11 @@ struct GetCommand: Sendable {
             context.meter?.stop()
             status = try context.conclude(engine)
             try headers?.commit()
-            settings.warnOfFullArchive()
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
             if status == 0 { status = error.outcome.exitStatus }
         }
+        settings.finishArchives()
         return status
     }
 

@@ -18,7 +18,7 @@ extension Command {
             "smallweb get --warc bug.warc.gz gemini://example.org/": "Record what goes wrong",
             "smallweb warc wire bug.warc.gz Fixtures/": "Make a test of it",
         ],
-        actions: [list, cat, check, wire, from])
+        actions: [list, cat, index, check, wire, from])
 
     private static let list = Command.action(
         "list FILE…", "the records of an archive",
@@ -47,6 +47,20 @@ extension Command {
         settings.archive.replayed = [words[0]]
         return try GetCommand(settings, Array(words.dropFirst())).run()
     }.with(\.optionNames, ["json", "output", "raw", "render"])
+
+    private static let index = Command.action(
+        "index FILE…", "make FILE.cdxj, an index that others read, too",
+        manual: "Writes FILE.cdxj: a sorted line for each reply, as pywb and cdxj-indexer write "
+            + "it, with the place of the whole exchange. With it a page is replayed without "
+            + "reading the archive before it. An index that is there gets what FILE has more; "
+            + "--warc does that at the end of a run. One that does not fit its FILE is not used.",
+        operands: [.file]
+    ) { settings, names throws(FetchError) in
+        for name in names {
+            let count = try CaptureIndex.update(name)
+            try StandardStream.output.writeForeign("\(name).cdxj\t\(count) lines added\n")
+        }
+    }
 
     private static let check = Command.action(
         "check FILE…", "check digests, lengths and pairs",

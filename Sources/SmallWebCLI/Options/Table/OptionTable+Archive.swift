@@ -8,13 +8,24 @@ struct ArchiveSettings: Sendable {
     var keepsSecrets = false
     var replayed: [String] = []
     var replaysLoosely = false
+    /// Oldest recording that answers without asking the server, in seconds; `nil` for the default.
+    var ageSecondsMax: Double?
+    var usesCache = false
+    /// A cache of the config file gives way to archives that are named.
+    var hasCache: Bool { (usesCache || isOffline) && file == nil && replayed.isEmpty }
+    /// True to ask no server.
+    var isOffline = false
+    var cacheBytesMax = 256 << 20
     var writer: ArchiveWriter?
+    var cache: PageCache?
     var network = Network.live
 
-    /// All archives with their options, for messages.
+    /// All archives with their options, for messages; one that is read and continued once.
     var paths: [(option: String, path: String)] {
         if file == nil, replayed.isEmpty { return [] }
-        return (file.map { [("--warc", $0)] } ?? []) + Set(replayed).map { ("--replay", $0) }
+        return (file.map { [("--warc", $0)] } ?? [])
+            + Set(replayed)
+            .filter { $0 != file }.map { ("--replay", $0) }
     }
 }
 
@@ -43,7 +54,8 @@ extension Option {
                 + "request; several of one request are played in order, then the last one again. "
                 + "Certificates are judged as ever, and nothing is added to the trust store. A "
                 + "request without a recording is not-recorded, status 103. Options for proxies "
-                + "and addresses change nothing. Repeatable.",
+                + "and addresses change nothing. With --warc, what FILE does not have is fetched "
+                + "and recorded there. Repeatable.",
             example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
         Option(
@@ -51,6 +63,37 @@ extension Option {
             manual: "Takes a recording of the same URL, with any request.",
             example: "smallweb get --replay a.warc --replay-loose https://example.org/",
             .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
+        Option(
+            "cache", .archive.with(scope: .run), "keep pages, and read them when a server is away",
+            manual: "Keeps each page in an archive of yours below $XDG_CACHE_HOME/smallweb, and "
+                + "answers from there: at once for a page that is younger than --max-age, and for "
+                + "any page when the server cannot be reached or refuses for now, which a note "
+                + "says. Uploads, answers to prompts, and pages that were fetched with an identity "
+                + "or a secret are never kept. 'smallweb cache' lists what there is.",
+            example: "smallweb open --cache gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.archive.usesCache = isOn }),
+        Option(
+            "cache-size", .archive.with(scope: .run), "with --cache, size of all pages (256M)",
+            manual: "The size from which the oldest pages go.",
+            example: "smallweb get --cache --cache-size 1G -O gopher://example.org/9/disk.img",
+            .value("SIZE") { settings, value throws(FetchError) in
+                let size = try OptionValue.size(value, "--cache-size")
+                guard size > 0 else { throw usageError("--cache-size wants more than nothing") }
+                settings.archive.cacheBytesMax = size
+            }),
+        Option(
+            "max-age", .archive.with(scope: .run), "with --cache, do not ask for younger pages (0)",
+            manual: "The age up to which a recording answers without asking the server: a number "
+                + "of seconds, or one with s, m, h, d or w. By default each page of --cache is "
+                + "asked for, and none of --replay beside --warc.",
+            example: "smallweb open --cache --max-age 1h gemini://geminiprotocol.net/",
+            .value("TIME", OptionValue.duration) { $0.archive.ageSecondsMax = $1 }),
+        Option(
+            "offline", .archive.with(scope: .run), "answer from the cache alone",
+            manual: "Answers from the pages of --cache, of any age, and asks no server: a page "
+                + "that was not kept is not-recorded, status 103.",
+            example: "smallweb open --offline gemini://geminiprotocol.net/",
+            .flag { settings, isOn in settings.archive.isOffline = isOn }),
     ]
 }
 
@@ -60,12 +103,22 @@ extension Settings {
         if archive.keepsSecrets && archive.file == nil {
             throw usageError("--warc-secrets needs a --warc")
         }
-        guard archive.file == nil || archive.replayed.isEmpty else {
-            throw usageError(
-                "--warc and --replay do not go together: a replay has nothing new to record")
+        let named = archive.file != nil ? "--warc" : "--replay"
+        for option in ["cache", "offline"] where invocation.given.contains(option) {
+            guard archive.paths.isEmpty else {
+                throw usageError(
+                    "--\(option) and \(named) do not go together: the cache is an archive, too")
+            }
         }
-        if invocation.given.contains("replay-loose"), archive.replayed.isEmpty {
-            throw usageError("--replay-loose needs a --replay")
+        if invocation.given.contains("max-age"), !archive.hasCache,
+            archive.file == nil || archive.replayed.isEmpty
+        {
+            throw usageError("--max-age needs a --cache, or --warc with --replay")
+        }
+        if invocation.given.contains("replay-loose"),
+            archive.replayed.isEmpty || archive.file != nil
+        {
+            throw usageError("--replay-loose needs a --replay alone")
         }
     }
 
@@ -75,7 +128,7 @@ extension Settings {
     ///   `timeout` if it takes longer than `--max-time`.
     mutating func openArchives() throws(FetchError) {
         let paths = archive.paths
-        guard !paths.isEmpty else { return }
+        guard !paths.isEmpty || archive.hasCache else { return }
         var opened = self
         do throws(FetchError) {
             let names = paths.map(\.path).joined(separator: ", ")
@@ -89,6 +142,17 @@ extension Settings {
     }
 
     private mutating func readArchives() throws(FetchError) {
+        if archive.hasCache {
+            let cache = try pageCache()
+            let network = archive.isOffline ? Network.live : cache.recording(.live)
+            archive.cache = cache
+            archive.network = network.recalling(
+                cache.indexes(), secondsMax: archive.ageSecondsMax ?? 0,
+                isAlone: archive.isOffline)
+        }
+        // Before the first is opened to add to it: both may be the same file.
+        let recalled = archive.file == nil ? [] : archive.replayed
+        let indexes = try recalled.map { path throws(FetchError) in try CaptureIndex.reading(path) }
         if let path = archive.file {
             let writer = try ArchiveWriter(
                 path, software: "smallweb/\(Help.version)",
@@ -97,8 +161,11 @@ extension Settings {
             if let note = writer.note { Messages(messages).warning(note) }
             archive.writer = writer
             archive.network = Network.live.recorded(in: writer)
-        }
-        if !archive.replayed.isEmpty {
+            if !indexes.isEmpty {
+                archive.network = archive.network.recalling(
+                    indexes, secondsMax: archive.ageSecondsMax ?? .infinity, isAlone: false)
+            }
+        } else if !archive.replayed.isEmpty {
             let messages = Messages(messages)
             archive.network = try .replaying(
                 archive.replayed, isLoose: archive.replaysLoosely
@@ -108,10 +175,31 @@ extension Settings {
         }
     }
 
-    func warnOfFullArchive() {
-        guard archive.writer?.isFull ?? false else { return }
-        Messages(messages).warning(
-            "the archive has more replies than are remembered: the same reply may be in it twice")
+    /// - Throws: `usage` without a home directory.
+    func pageCache() throws(FetchError) -> PageCache {
+        guard let stem = UserFiles.path("XDG_CACHE_HOME", ".cache", "pages-") else {
+            throw usageError("no home directory for the cache", hint: "set HOME or XDG_CACHE_HOME")
+        }
+        return PageCache(
+            stem, bytesMax: archive.cacheBytesMax, software: "smallweb/\(Help.version)")
+    }
+
+    /// Completes the indexes of what was recorded, at the end of a run.
+    func finishArchives() {
+        if archive.writer?.isFull ?? false {
+            Messages(messages).warning(
+                "the archive has more replies than are remembered: the same reply may be in it "
+                    + "twice")
+        }
+        var failure = archive.cache?.finish()
+        if let path = archive.file, archive.writer != nil, CaptureIndex.exists(of: path) {
+            do throws(FetchError) {
+                try CaptureIndex.update(path)
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { Messages(messages).warning(failure.message) }
     }
 }
 
