@@ -296,6 +296,7 @@ more-programs: all-deps build
 # Spaces that judge crawls by their logs, and mirrors of others' servers.
 crawls: all-deps build
 	Tests/RealServers/run.sh $(BIN) crawl mirrors
+	.build/jetforce/bin/python Tests/RealServers/robots-files.py $(BIN)
 
 # The same with more pages; it takes some minutes.
 crawl-space: all-deps build

@@ -80,18 +80,13 @@ struct ArchiveIndex: Sendable {
     ///
     /// - Throws: `read`; `protocol-error` if a line is not about the archive.
     init(
-        _ paths: [String], _ lines: [(file: Int, line: CaptureIndex.Line)]
+        _ readers: ArchiveReaders, _ lines: [(file: Int, line: CaptureIndex.Line)]
     ) throws(FetchError) {
-        self.paths = paths
-        var (seen, readers) = (Set<WarcPlace>(), [Int: WarcReader]())
+        paths = readers.paths
+        var seen = Set<WarcPlace>()
         for (file, line) in lines {
-            let reader: WarcReader
-            if let known = readers[file] {
-                reader = known
-            } else {
-                reader = try WarcReader(paths[file])
-            }
-            readers[file] = reader
+            let reader = try readers.reader(of: file)
+            defer { readers.giveBack(reader, of: file) }
             var isThere = seen.contains(WarcPlace(file: file, offset: line.offset))
             for start in [line.exchange.lowerBound] + line.chains {
                 reader.seek(to: start)

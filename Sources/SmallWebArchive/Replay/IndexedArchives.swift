@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
-package import SmallWebCore
+internal import SmallWebCore
 
 /// Archives with their indexes: a page is looked up without reading the rest.
 final class IndexedArchives: Sendable {
@@ -35,7 +35,7 @@ final class IndexedArchives: Sendable {
         }
         guard let last = found.last else { return nil }
         if isLatestFirst { found = found.suffix(Self.latestMax) }
-        guard let index = try? ArchiveIndex(readers.paths, found.map { ($0.file, $0.line) }),
+        guard let index = try? ArchiveIndex(readers, found.map { ($0.file, $0.line) }),
             !index.recordings.isEmpty
         else { return nil }
         let replayer = Replayer(index, readers, isLatestFirst: isLatestFirst)

@@ -115,8 +115,10 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
             of: uri, defaultPort: defaultPort, sha256: facts.certificate)
         guard let chain else { return nil }
         let host = endpoint.host.hasSuffix(".") ? String(endpoint.host.dropLast()) : endpoint.host
-        return try facts.handshake(chain).facts(
-            host: host, asksAuthorities: hop.trustStore.policy.asksAuthorities)
+        let handshake = facts.handshake(chain)
+        return handshake.facts(
+            try replayer.readers.judged(
+                handshake, host: host, asksAuthorities: hop.trustStore.policy.asksAuthorities))
     }
 
     private func judge(

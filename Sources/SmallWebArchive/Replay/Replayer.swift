@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
 package import SmallWebCore
+internal import SmallWebTransport
 
 extension Network {
     /// A network that replays archives, without look-ups and connections. Requests without a
@@ -45,7 +46,11 @@ final class ArchiveReaders: Sendable {
         var readers: [[WarcReader]]
         /// Keys that a live run would have pinned by now, with the time.
         var pins: [String: (key: [UInt8], since: Int)] = [:]
+        var judged: [TwoHashKey: RecordedHandshake.Judged] = [:]
     }
+
+    /// Limit of the chains whose facts are cached.
+    private static let judgedMax = 256
 
     init(_ paths: [String]) {
         self.paths = paths
@@ -60,6 +65,20 @@ final class ArchiveReaders: Sendable {
 
     func giveBack(_ reader: WarcReader, of file: Int) {
         state.withLock { $0.readers[file].append(reader) }
+    }
+
+    /// The facts of a chain, read once for each host: that takes longer than all else of a page.
+    func judged(
+        _ handshake: RecordedHandshake, host: String, asksAuthorities: Bool
+    ) throws(FetchError) -> RecordedHandshake.Judged {
+        let key = TwoHashKey("\(asksAuthorities) \(host)", Array(handshake.chain.joined()))
+        if let known = state.withLock({ $0.judged[key] }) { return known }
+        let judged = try handshake.judged(host: host, asksAuthorities: asksAuthorities)
+        state.withLock { state in
+            if state.judged.count >= Self.judgedMax { state.judged = [:] }
+            state.judged[key] = judged
+        }
+        return judged
     }
 
     /// Pins the key accepted at a first visit in memory: the trust store stays unchanged, but later

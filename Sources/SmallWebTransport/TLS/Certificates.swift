@@ -155,13 +155,12 @@ package struct RecordedHandshake: Sendable {
 
     package init(chain: [[UInt8]]) { self.chain = chain }
 
-    /// The facts of such a handshake, with today's verdict of the authorities.
-    ///
+    /// What a chain says, and today's verdict of the authorities.
+    package typealias Judged = (certificate: Connection.Certificate, Connection.Authority)
+
     /// - Parameter host: The name or IP literal that the certificate should be for.
     /// - Throws: `tls` for bytes that are not a certificate; `not-built-in` without libssl.
-    package func facts(
-        host: String, asksAuthorities: Bool
-    ) throws(FetchError) -> Connection.TLS {
+    package func judged(host: String, asksAuthorities: Bool) throws(FetchError) -> Judged {
         let library = try TLSContext.shared().library
         let functions = library.functions
         let certificates = chain.compactMap { der in
@@ -186,11 +185,15 @@ package struct RecordedHandshake: Sendable {
             }
             authority = try Authorities.shared().judge(own, stack)
         }
+        let reader = CertificateReader(library: library, certificate: own)
+        return (try reader.facts(host: host), authority)
+    }
+
+    /// The facts of such a handshake.
+    package func facts(_ judged: Judged) -> Connection.TLS {
         let facts = Connection.TLS(
             version: version, cipher: cipher, serverName: serverName,
-            certificate: try CertificateReader(library: library, certificate: own)
-                .facts(host: host),
-            authority: authority, isResumed: isResumed)
+            certificate: judged.certificate, authority: judged.1, isResumed: isResumed)
         facts.applicationProtocol = applicationProtocol
         facts.chainLength = chainLength ?? chain.count
         facts.shownIdentity = shownIdentity
