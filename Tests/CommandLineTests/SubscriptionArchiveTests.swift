@@ -76,7 +76,7 @@ import Testing
         #expect(full.status == 23, "\(full.errors)")
         #expect(capsule.requests == ["/large"])
         #expect(try smallweb.run(["warc", "check", "a.warc"]).status == 0)
-        for words in [["--replay-loose"], ["--warc-secrets"], ["--warc", "a", "--replay", "b"]] {
+        for words in [["--replay-loose"], ["--warc-secrets"], ["--cache", "--replay", "b"]] {
             #expect(try smallweb.run([command] + words + urls).status == 2, "\(words)")
         }
     }

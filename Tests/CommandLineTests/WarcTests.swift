@@ -138,11 +138,12 @@ import Testing
             #expect(result.status == 23 && result.output.isEmpty, "\(name)")
         }
         for options in [
-            ["--warc", "a", "--replay", "b"], ["--replay-loose"], ["--warc-secrets"],
+            ["--cache", "--replay", "b"], ["--replay-loose"], ["--warc-secrets"],
             ["--warc", "a", "-o", "a"], ["--warc", "a", "--ledger", "a"],
         ] {
             #expect(try smallweb.run(options + [hole.place]).status == 2, "\(options)")
         }
+        #expect(try smallweb.run(["--warc", "a", "--replay", "b", hole.place]).status == 26)
         #expect(smallweb.home.names.allSatisfy { $0 != "a" })
         #expect(try smallweb.run(["--replay", "none", hole.place]).status == 26)
         try Data("hello\n".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("text")))
@@ -199,7 +200,6 @@ import Testing
         let before = smallweb.home.content("a.warc")
         let linked = "ln -sf a.warc soft; ln -f a.warc hard; exec \"$@\""
         for words in [
-            ["--warc", "a.warc", "--replay", "a.warc", url],
             ["--warc", "a.warc", "-o", "a.warc", url],
             ["--warc", "soft", "-o", "a.warc", url], ["--replay", "a.warc", "-o", "hard", url],
             ["watch", "--warc", "a.warc", "--state", "hard", url],

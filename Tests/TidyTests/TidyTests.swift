@@ -90,6 +90,8 @@ import Testing
             "Sources/SmallWebTransport/Proxies/", "Sources/smallweb-manual/",
             "Sources/SmallWebCLI/Commands/Help/Help.swift",
             "Sources/SmallWebFormats/Feeds/FeedWriter.swift",
+            // The form of keys that has these two schemes' ports in it.
+            "Sources/SmallWebArchive/Index/SurtKey.swift",
             // A format that every scheme can serve, as gemtext is.
             "Sources/SmallWebFormats/Gopher",
         ]

@@ -195,7 +195,7 @@ struct Fetch {
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
     ///
-    /// - Parameter holdsFailures: True to hold back a refusal for now, and that nothing has changed.
+    /// - Parameter holdsFailures: True to hold back refusals for now, and "not changed".
     mutating func exchange(
         over network: Network, holdsFailures: Bool = false
     ) async throws(FetchError) -> Ending {

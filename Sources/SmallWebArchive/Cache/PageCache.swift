@@ -12,7 +12,7 @@ package final class PageCache: Sendable {
     private let state = Locked(State())
 
     private struct State {
-        var writer: (archive: ArchiveWriter, path: String)?
+        var writer: ArchiveWriter?
         var failure: FetchError?
     }
 
@@ -81,11 +81,11 @@ package final class PageCache: Sendable {
                     state.failure = error
                 }
             }
-            return state.writer?.archive
+            return state.writer
         }
     }
 
-    private func open() throws(FetchError) -> (ArchiveWriter, String) {
+    private func open() throws(FetchError) -> ArchiveWriter {
         do throws(SystemError) {
             try makeDirectories(directory, mode: 0o700)
         } catch {
@@ -97,10 +97,9 @@ package final class PageCache: Sendable {
         while true {
             if isFull { number += 1 }
             do throws(FetchError) {
-                let archive = try ArchiveWriter(
-                    path(number), software: software, commandLine: "smallweb --cache",
+                return try ArchiveWriter(
+                    path(number), software: software, commandLine: "smallweb",
                     keepsPagesAlone: true)
-                return (archive, path(number))
             } catch {
                 // Another process writes it, or it is damaged.
                 guard !isFull || access(path(number), F_OK) == 0 else { throw error }
@@ -113,14 +112,14 @@ package final class PageCache: Sendable {
     ///
     /// - Returns: The error that has kept pages out of the cache.
     package func finish() -> FetchError? {
-        let (path, failure) = state.withLock { state in
-            let result = (state.writer?.path, state.failure ?? state.writer?.archive.failure)
+        let (archive, failure) = state.withLock { state in
+            let result = (state.writer, state.failure ?? state.writer?.failure)
             state.writer = nil
             return result
         }
-        guard let path else { return failure }
+        guard let archive else { return failure }
         do throws(FetchError) {
-            try CaptureIndex.update(path)
+            try archive.finishIndex()
         } catch {
             return failure ?? error
         }

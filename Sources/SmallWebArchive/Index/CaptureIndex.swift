@@ -241,6 +241,22 @@ package final class CaptureIndex: Sendable {
     package static func update(_ archive: String) throws(FetchError) -> Int {
         let old = CaptureIndex(of: archive)
         if let old, old.isWhole { return 0 }
+        return try replace(of: archive) { file throws(FetchError) in
+            try make(archive, in: file, from: old)
+        }
+    }
+
+    /// Adds the lines of a run to the index behind which they begin.
+    static func add(_ lines: IndexLines, upTo end: Int, of archive: String) throws(FetchError) {
+        guard !lines.isEmpty || lines.old?.archiveBytes != end else { return }
+        _ = try replace(of: archive) { file throws(FetchError) in
+            try write(lines, to: file, upTo: end, of: archive, behind: lines.old)
+        }
+    }
+
+    private static func replace(
+        of archive: String, _ body: (_ file: Int32) throws(FetchError) -> Int
+    ) throws(FetchError) -> Int {
         let (path, part) = (path(of: archive), "\(path(of: archive)).\(getpid()).part")
         unlink(part)
         let file = try writing(archive) { () throws(SystemError) in
@@ -250,7 +266,7 @@ package final class CaptureIndex: Sendable {
         }
         let owner = Descriptor(owning: file)
         defer { unlink(part) }
-        let count = try make(archive, in: owner.borrowed, from: old)
+        let count = try body(owner.borrowed)
         try writing(archive) { () throws(SystemError) in
             _ = try systemCall { rename(part, path) }
         }
@@ -270,8 +286,17 @@ package final class CaptureIndex: Sendable {
     private static func make(
         _ archive: String, in file: Int32, from old: CaptureIndex?
     ) throws(FetchError) -> Int {
-        var lines = IndexLines(old)
-        let end = try lines.read(archive, from: old?.archiveBytes ?? 0)
+        let reader = try WarcReader(archive)
+        var lines = IndexLines(of: archive, isCompressed: reader.isCompressed, behind: old)
+        let end = try lines.read(reader, from: old?.archiveBytes ?? 0)
+        return try write(lines, to: file, upTo: end, of: archive, behind: old)
+    }
+
+    private static func write(
+        _ lines: IndexLines, to file: Int32, upTo end: Int, of archive: String,
+        behind old: CaptureIndex?
+    ) throws(FetchError) -> Int {
+        var lines = lines
         guard let digest = try digest(ofEndOf: archive, at: end) else {
             throw FetchError(.read, .input, "the archive \(archive) is changed by another program")
         }

@@ -4,42 +4,69 @@ internal import SmallWebCore
 
 /// The lines of an index that are made from an archive, in memory until they are written.
 struct IndexLines {
-    /// A record whose end is not known yet, or whose exchange is not.
-    private struct Record {
-        let header: WarcHeader
+    /// A reply, as its line says.
+    struct Reply {
         let offset: Int
-        var end = 0
-        var mime: String?
-        var status: Int?
+        /// 0 while its end is not known.
+        var bytes = 0
+        var date = ""
+        var digest: String?
+        private(set) var mime: String?
+        private(set) var status: Int?
+
+        init(offset: Int) { self.offset = offset }
+
+        mutating func note(_ head: HTTPReply, isRevisit: Bool) {
+            if head.status > 0 { status = head.status }
+            mime = isRevisit ? "warc/revisit" : head["content-type"].map(Self.essence)
+        }
+
+        mutating func note(type: String?) { mime = type.map(Self.essence) }
+
+        private static func essence(_ type: String) -> String {
+            String(type.prefix { $0 != ";" && !$0.isWhitespace })
+        }
     }
 
     /// All lines, one after the other; `order` has where each is.
     private var text: [UInt8] = []
     private var order: [Range<Int>] = []
     /// Replies among the last records, which have one target in common.
-    private var replies: [Record] = []
+    private var replies: [Reply] = []
     private var (target, start, records) = ("", 0, 0)
     /// Offsets of certificates by server.
     private var chains: [String: [Int]] = [:]
-    private let old: CaptureIndex?
-    private var name = ""
-    private var isCompressed = false
+    let old: CaptureIndex?
+    private let name: String
+    private let isCompressed: Bool
+    /// Lines, and their bytes, that are kept.
+    private var kept = (lines: 0, bytes: 0)
 
     private static let headBytesMax = 64 << 10
     /// Most records that are taken for one exchange, and certificates of a server.
     private static let (recordsMax, chainsMax) = (64, 8)
 
-    init(_ old: CaptureIndex?) { self.old = old }
+    init(of archive: String, isCompressed: Bool, behind old: CaptureIndex?) {
+        (self.isCompressed, self.old) = (isCompressed, old)
+        name = archive.split(separator: "/").last.map { String($0) } ?? archive
+    }
+
+    /// Keeps the lines so far, of exchanges that are in the archive.
+    mutating func keep() { kept = (order.count, text.count) }
+
+    /// Drops the lines since ``keep()``.
+    mutating func drop() {
+        order.removeLast(order.count - kept.lines)
+        text.removeLast(text.count - kept.bytes)
+    }
 
     var count: Int { order.count }
+    var isEmpty: Bool { order.isEmpty }
 
-    /// Adds the replies of an archive behind an offset.
+    /// Adds the replies of the archive behind an offset.
     ///
     /// - Returns: The end of its last whole record.
-    mutating func read(_ archive: String, from offset: Int) throws(FetchError) -> Int {
-        let reader = try WarcReader(archive)
-        isCompressed = reader.isCompressed
-        name = archive.split(separator: "/").last.map { String($0) } ?? archive
+    mutating func read(_ reader: WarcReader, from offset: Int) throws(FetchError) -> Int {
         reader.seek(to: offset)
         do throws(FetchError) {
             while let header = try reader.next() { try note(header, reader) }
@@ -63,72 +90,71 @@ struct IndexLines {
         switch header.type {
         case "response", "revisit", "resource":
             guard header.target != nil else { return }
-            var record = Record(header: header, offset: offset)
+            let digest = header["warc-payload-digest"] ?? header["warc-block-digest"]
+            var reply = Reply(offset: offset)
+            (reply.date, reply.digest) = (header["warc-date"] ?? "", digest)
+            let isRevisit = header.type == "revisit"
             if header.contentType == MessageHead.mediaType {
                 let block = try reader.block(upTo: Self.headBytesMax)
-                let head = HTTPReply(block[..<(HeaderText.end(of: block[...]) ?? block.count)])
-                if head.status > 0 { record.status = head.status }
-                record.mime = head["content-type"]
-            } else if header.type == "resource" {
-                record.mime = header["content-type"]
+                let end = HeaderText.end(of: block[...]) ?? block.count
+                reply.note(HTTPReply(block[..<end]), isRevisit: isRevisit)
+            } else if isRevisit || header.type == "resource" {
+                reply.note(type: isRevisit ? "warc/revisit" : header["content-type"])
             }
-            replies.append(record)
+            replies.append(reply)
         case "metadata" where header.contentType == Certificates.mediaType:
-            guard let place = Certificates.place(target) else { return }
-            let known = chains(of: place)
-            chains[place] = (known + [offset]).suffix(Self.chainsMax)
+            if let place = Certificates.place(target) { note(certificates: offset, of: place) }
         default: break
         }
     }
 
+    mutating func note(certificates offset: Int, of place: String) {
+        chains[place] = (chains(of: place) + [offset]).suffix(Self.chainsMax)
+    }
+
     private mutating func chains(of place: String) -> [Int] {
         if let known = chains[place] { return known }
-        let known = old?.chains(of: place, likeKey: SurtKey.key(of: target)) ?? []
+        // `SCHEME HOST:PORT`
+        let words = place.split(separator: " ", maxSplits: 1).joined(separator: "://")
+        let known = old?.chains(of: place, likeKey: SurtKey.key(of: words + "/")) ?? []
         chains[place] = known
         return known
     }
 
     /// Ends the last record, which another one or the end of the file follows.
     private mutating func end(at offset: Int) {
-        guard let last = replies.indices.last, replies[last].end == 0 else { return }
-        // Without compression two line ends follow it.
-        replies[last].end = offset - (isCompressed ? 0 : 4)
+        guard let last = replies.indices.last, replies[last].bytes == 0 else { return }
+        replies[last].bytes = offset - replies[last].offset
     }
 
     /// Makes the lines of the last exchange.
     private mutating func flush(at offset: Int) {
-        guard let first = replies.first?.header.target else { return }
-        let key = SurtKey.key(of: first)
-        let certificates =
-            Certificates.place(first).map { chains(of: $0) }?.map(String.init) ?? []
-        for reply in replies {
-            let header = reply.header
-            let isRevisit = header.type == "revisit"
-            let mime = isRevisit ? "warc/revisit" : reply.mime.map(Self.essence)
-            let digest = header["warc-payload-digest"] ?? header["warc-block-digest"]
-            let members: [(String, String?)] = [
-                ("url", header.target), ("mime", mime), ("status", reply.status.map(String.init)),
-                ("digest", digest), ("length", String(reply.end - reply.offset)),
-                ("offset", String(reply.offset)), ("filename", name),
-                ("exchange", "\(start)-\(offset)"),
-                ("chains", certificates.isEmpty ? nil : certificates.joined(separator: ",")),
-            ]
-            let begin = text.count
-            let time = (header["warc-date"] ?? "").utf8.filter(ASCII.isDigit).prefix(14)
-            text.append(key + " " + String(decoding: time, as: UTF8.self) + " {")
-            for case (let name, let value?) in members where !value.isEmpty {
-                if text.last != UInt8(ascii: "{") { text.append(", ") }
-                text.append("\"\(name)\": ")
-                Self.append(value, to: &text)
-            }
-            text.append("}\n")
-            order.append(begin..<text.count)
-        }
+        for reply in replies { add(reply, exchange: start..<offset, of: target) }
         replies = []
     }
 
-    private static func essence(_ type: String) -> String {
-        String(type.prefix { $0 != ";" && !$0.isWhitespace })
+    mutating func add(_ reply: Reply, exchange: Range<Int>, of target: String) {
+        let certificates =
+            Certificates.place(target).map { chains(of: $0) }?.map(String.init) ?? []
+        // Without compression two line ends follow a record.
+        let bytes = reply.bytes - (isCompressed ? 0 : 4)
+        let members: [(String, String?)] = [
+            ("url", target), ("mime", reply.mime), ("status", reply.status.map(String.init)),
+            ("digest", reply.digest), ("length", String(bytes)),
+            ("offset", String(reply.offset)), ("filename", name),
+            ("exchange", "\(exchange.lowerBound)-\(exchange.upperBound)"),
+            ("chains", certificates.isEmpty ? nil : certificates.joined(separator: ",")),
+        ]
+        let begin = text.count
+        let time = reply.date.utf8.filter(ASCII.isDigit).prefix(14)
+        text.append(SurtKey.key(of: target) + " " + String(decoding: time, as: UTF8.self) + " {")
+        for case (let name, let value?) in members where !value.isEmpty {
+            if text.last != UInt8(ascii: "{") { text.append(", ") }
+            text.append("\"\(name)\": ")
+            Self.append(value, to: &text)
+        }
+        text.append("}\n")
+        order.append(begin..<text.count)
     }
 
     /// Appends a string of JSON in ASCII alone, as Python's json module writes it.

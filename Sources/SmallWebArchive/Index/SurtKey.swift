@@ -18,7 +18,7 @@ package enum SurtKey {
         var bytes = Array(url.utf8).filter { ![10, 13, 9].contains($0) }[...].trimmed
         if let end = bytes.firstIndex(of: UInt8(ascii: "#")) { bytes = bytes[..<end] }
         guard let scheme = URI.scheme(of: String(decoding: bytes, as: UTF8.self)) else {
-            return key(of: "http://" + String(decoding: bytes, as: UTF8.self))
+            return url.replacing(text: " ", with: "%20")
         }
         bytes = bytes.dropFirst(scheme.utf8.count + 1)
         let mark = bytes.firstIndex(of: UInt8(ascii: "?")) ?? bytes.endIndex
@@ -27,7 +27,7 @@ package enum SurtKey {
         if path.starts(with: "//".utf8) {
             let end = path.dropFirst(2).firstIndex(of: ASCII.slash) ?? path.endIndex
             place = self.place(path[..<end].dropFirst(2), scheme.lowercased())
-            guard place != nil else { return url }
+            guard place != nil else { return url.replacing(text: " ", with: "%20") }
             path = path[end...]
         }
         var whole = unescaped(path)

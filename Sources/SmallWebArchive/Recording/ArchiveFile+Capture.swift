@@ -4,10 +4,21 @@ internal import SmallWebCore
 /// The records of one exchange: request, response and metadata.
 extension ArchiveFile {
     func write(_ capture: Capture) throws(FetchError) {
+        let start = place
+        var reply: IndexLines.Reply?
+        defer {
+            if let reply { lines?.add(reply, exchange: start..<place, of: capture.target) }
+        }
         var request: WarcID?
         if let block = capture.request { request = try writeRequest(capture, block) }
         var last = request
-        if let block = capture.response { last = try writeResponse(capture, block, request) }
+        if let block = capture.response {
+            let offset = place
+            var made = IndexLines.Reply(offset: offset)
+            last = try writeResponse(capture, block, request, &made)
+            made.bytes = place - offset
+            if lines != nil { reply = made }
+        }
         if last != nil {
             try writeMetadata(capture, "application/x-smallweb-turns", capture.turns, of: last)
         }
@@ -22,6 +33,7 @@ extension ArchiveFile {
             let place = Certificates.place(capture.target),
             known.add(certificate: tls.certificate.sha256, of: place)
         else { return }
+        lines?.note(certificates: self.place, of: place)
         try writeMetadata(
             capture, Certificates.mediaType, Certificates.encode(tls.chain), of: subject)
     }
@@ -45,7 +57,7 @@ extension ArchiveFile {
     }
 
     private func writeResponse(
-        _ capture: Capture, _ block: Block, _ request: WarcID?
+        _ capture: Capture, _ block: Block, _ request: WarcID?, _ reply: inout IndexLines.Reply
     ) throws(FetchError) -> WarcID {
         let (whole, payload) = try digests(capture, block)
         let identity = payload ?? whole
@@ -70,7 +82,14 @@ extension ArchiveFile {
         addContentType(capture, message: "response")
         // A revisit's block has only the head.
         let head = earlier.map { _ in Array(block.bytes.prefix(capture.responseHeadBytes)) }
-        add("WARC-Block-Digest: ", sha256: head.map { sha256($0[...]) } ?? whole)
+        let blockDigest = head.map { sha256($0[...]) } ?? whole
+        add("WARC-Block-Digest: ", sha256: blockDigest)
+        if lines != nil {
+            (reply.date, reply.digest) = (capture.date, "sha256:" + (payload ?? blockDigest).hex)
+            if earlier != nil { reply.note(type: "warc/revisit") }
+            let head = block.bytes.prefix(capture.responseHeadBytes)
+            if capture.isHTTP { reply.note(HTTPReply(head), isRevisit: earlier != nil) }
+        }
         if let payload { add("WARC-Payload-Digest: ", sha256: payload) }
         try end(head.map { Block($0) } ?? block)
         if isWhole, hasContent, earlier == nil {

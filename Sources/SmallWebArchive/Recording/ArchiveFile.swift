@@ -22,6 +22,8 @@ final class ArchiveFile: @unchecked Sendable {
     /// State of the generator of identifiers.
     private var seed = UInt64.random(in: .min ... .max)
     var known: KnownRecords
+    /// Lines for the index of the archive; `nil` without one.
+    var lines: IndexLines?
     /// The error that has ended the recording.
     var failure: FetchError?
 
@@ -168,13 +170,18 @@ final class ArchiveFile: @unchecked Sendable {
         try flush()
         end += written
         written = 0
+        lines?.keep()
     }
+
+    /// File offset of the next record.
+    var place: Int { end + written + max(text.count, deflated.count) }
 
     /// Rolls back to the last ``commit()``. Best effort: a failing disk may be the reason.
     func undo() {
         text = []
         deflated = []
         written = 0
+        lines?.drop()
         try? cut()
     }
 

@@ -31,15 +31,19 @@ package final class ArchiveWriter: Sendable {
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let descriptor = try Self.open(path)
-        let index = keepsPagesAlone ? CaptureIndex(of: path) : nil
+        let index = CaptureIndex(of: path).flatMap { $0.isWhole ? $0 : nil }
         let known =
-            if let index, index.isWhole {
+            if let index, keepsPagesAlone {
                 KnownRecords(end: index.archiveBytes)
             } else {
                 try KnownRecords(of: path, isCompressed: isCompressed)
             }
         note = known.note
-        file = Locked(try ArchiveFile(path, descriptor, known, isCompressed: isCompressed))
+        let archive = try ArchiveFile(path, descriptor, known, isCompressed: isCompressed)
+        if index != nil || keepsPagesAlone && known.end == 0 {
+            archive.lines = IndexLines(of: path, isCompressed: isCompressed, behind: index)
+        }
+        file = Locked(archive)
         let line = commandLine.utf8.map { $0 < ASCII.space ? ASCII.space : $0 }
         let text = """
             software: \(software)\r
@@ -96,6 +100,18 @@ package final class ArchiveWriter: Sendable {
             return "process \(words[4])" + (name.map { " (\($0))" } ?? "")
         }
         return "another process"
+    }
+
+    /// Adds what this run has recorded to the index; makes it for a cache.
+    ///
+    /// - Throws: `write`, `read`.
+    package func finishIndex() throws(FetchError) {
+        let file = file.withLock { $0 }
+        if let lines = file.lines {
+            try CaptureIndex.add(lines, upTo: file.place, of: file.path)
+        } else if keepsPagesAlone || CaptureIndex.exists(of: file.path) {
+            try CaptureIndex.update(file.path)
+        }
     }
 
     /// The `write` error that has ended the recording.

@@ -68,7 +68,7 @@ extension Network {
     private static let empty = Network { request, _ throws(FetchError) in
         throw FetchError(
             .notRecorded, .connect, "the cache has no page of this URL",
-            hint: "fetch it with --cache while there is a network")
+            remedy: .keepPages)
     }
 
     static func replaying(_ replayer: Replayer) -> Network {

@@ -107,8 +107,8 @@ package struct Command: Sendable, Adjustable {
     private static let makers: [@Sendable () -> Command] = [
         { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { crawl },
         { explain },
-        { shard }, { ledger }, { warc }, { cache }, { trust }, { identity }, { schemes }, { plugin },
-        { history }, { bookmarks },
+        { shard }, { ledger }, { warc }, { cache }, { trust }, { identity }, { schemes },
+        { plugin }, { history }, { bookmarks },
         { config }, { completions }, { help },
     ]
 

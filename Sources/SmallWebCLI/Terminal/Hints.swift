@@ -40,6 +40,7 @@ extension FetchError.Remedy {
         case .bindIdentity(let uri?):
             "smallweb identity new NAME \(uri.display) makes one and binds it"
         case .useProxy(let url): "name its proxy, for example with --proxy \(url)"
+        case .keepPages: "fetch it with --cache while there is a network"
         case .fetchAlone: "if you trust it, fetch that URL yourself"
         case .giveProxyCredentials: "give them with --proxy-auth FILE, as user:password"
         case .nameProxyAuthority:

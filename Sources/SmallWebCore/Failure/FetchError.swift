@@ -247,5 +247,7 @@ extension FetchError {
         case listWithoutRecords
         /// The URL by itself: a page or program led to it, at a private address.
         case fetchAlone
+        /// Fetch it, and keep it, while there is a network.
+        case keepPages
     }
 }

@@ -85,7 +85,7 @@ extension Option {
             "max-age", .archive.with(scope: .run), "with --cache, do not ask for younger pages (0)",
             manual: "The age up to which a recording answers without asking the server: a number "
                 + "of seconds, or one with s, m, h, d or w. By default each page of --cache is "
-                + "asked for, and none of --replay beside --warc.",
+                + "asked for, and none that --replay has with --warc.",
             example: "smallweb open --cache --max-age 1h gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.archive.ageSecondsMax = $1 }),
         Option(
@@ -192,12 +192,10 @@ extension Settings {
                     + "twice")
         }
         var failure = archive.cache?.finish()
-        if let path = archive.file, archive.writer != nil, CaptureIndex.exists(of: path) {
-            do throws(FetchError) {
-                try CaptureIndex.update(path)
-            } catch {
-                failure = error
-            }
+        do throws(FetchError) {
+            try archive.writer?.finishIndex()
+        } catch {
+            failure = error
         }
         if let failure { Messages(messages).warning(failure.message) }
     }
