@@ -164,6 +164,18 @@ if has jq; then
     fi
 fi
 
+# As they are written in the document.
+if has sqlite3; then
+    sed -n '/^## SQL/,/^## An/s/^    //p' "$root/docs/recipes.md" >"$work/sql.sh"
+    gemini=$(served gemini) gopher=$(served gopher)
+    printf '%s\n' "$gemini/"{about,1k,slow,status/51} "$gopher/0/it's%20%22here%22" >"$work/urls.txt"
+    (cd "$work" && bash sql.sh >out)
+    awk '/127/ { print $2, $4, $6 }' "$work/out" >"$work/rows"
+    same "SQL counts the pages of each host by their outcome" "$(printf '%s\n' "${gemini##*/} ok 3" \
+        "${gemini##*/} permanent-failure 1" "${gopher##*/} permanent-failure 1" | sort)" "$(sort "$work/rows")"
+    must "SQL has the slowest first" grep -q ' ok ' <(head -n 1 "$work/rows")
+fi
+
 git init -q "$work/source"
 (
     cd "$work/source" || exit

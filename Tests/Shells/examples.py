@@ -439,7 +439,7 @@ def make_home(home):
         with open(home + "/" + name, "w") as file:
             file.write(text)
     os.chmod(home + "/.netrc", 0o600)
-    shell(home, "smallweb get gemini://geminiprotocol.net/ gemini://example.org/;"
+    shell(home, "smallweb get --cache gemini://geminiprotocol.net/ gemini://example.org/;"
           "smallweb bookmarks add gemini://example.org/ Example;"
           "smallweb identity new alice gemini://example.org/app",
           stdout=subprocess.DEVNULL, check=True)

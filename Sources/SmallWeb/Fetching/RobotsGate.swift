@@ -105,10 +105,12 @@ package final class RobotsGate: Sendable {
                 hasWaited = true
                 await fetcher.loop.sleep(until: opens)
             case .failed(let error)?:
-                throw FetchError(
+                var failure = FetchError(
                     .temporaryFailure, .connect,
                     "robots.txt of \(place) cannot be had: \(error.message)",
                     hint: "fetch it again later")
+                if error.remedy == .fetchAlone { failure.remedy = .fetchAlone }
+                throw failure
             case .underWay?, nil:
                 // Another request of the place is asking.
                 hasWaited = true

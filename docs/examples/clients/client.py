@@ -44,8 +44,8 @@ class Smallweb:
     def fetch(self, url, **members):
         """Ask for a URL; `members` go into the request, as data="words" or max_time=10.
 
-        Returns at once a Future of the record, of type `response` or `error`. It raises
-        RuntimeError when smallweb ends before the reply.
+        Returns at once a Future of the record, of type `response` or `error`; its `before` has those
+        that belong to it, such as links. It raises RuntimeError when smallweb ends before the reply.
         """
         future = Future()
         future.set_running_or_notify_cancel()
@@ -79,15 +79,19 @@ class Smallweb:
             pass  # It has ended: the reader says how.
 
     def _read(self):
+        before = []
         try:
             for line in self._process.stdout:
                 record = json.loads(line)
-                # Ignore the summary and types that are yet to come.
+                # Links of a page come before it, with no other between.
                 if record["type"] in ("response", "error"):
+                    record["before"], before = before, []
                     with self._lock:
                         future = self._pending.pop(record["id"], None)
                     if future:
                         future.set_result(record)
+                else:
+                    before.append(record)
         except ValueError:
             pass  # It was killed in the middle of a line.
         self._process.stdout.close()
