@@ -2,8 +2,8 @@
 """Pages of the small web as files: a read-only file system for fsspec. It needs client.py beside it.
 
     import fsspec, pandas, smallweb_fsspec
-    pandas.read_csv("gopher://example.org/0/data/rain.csv")
-    pandas.read_csv("git://example.org/repo.git//data/rain.csv?ref=v1")
+    pandas.read_csv("gemini://example.org/data/rain.csv")  # pandas asks urllib for gopher: and git:
+    pandas.read_csv(fsspec.open("git://example.org/repo.git//rain.csv?ref=v1").open())
     fs = fsspec.filesystem("gemini", options=["--max-time", "30"])  # of `smallweb get`
     fs.ls("gemini://example.org/log/"), fs.glob("gopher://example.org/1/data/*.csv")
     duckdb.register_filesystem(fs)
