@@ -170,6 +170,20 @@ END
     status_is 0
     out_is "$root/text.txt"
 
+    check "archive: an index has the lines of cdxj-indexer for HTTP, and leads to the same page"
+    for file in a.warc.gz wget.warc.gz warcio.warc.gz; do
+        sw warc index "$work/$file"
+        status_is 0
+        "$tools/cdxj-indexer" -s --records response,revisit "$work/$file" 2>"$err" | grep '"url": "http' \
+            >"$work/theirs"
+        sed -E '/"url": "http/!d; s/, "(exchange|chains)": "[^"]*"//g' "$work/$file.cdxj" >"$work/ours"
+        must test -s "$work/theirs"
+        diff "$work/theirs" "$work/ours" >"$out" || problem "the same lines"
+    done
+    sw get --replay "$work/wget.warc.gz" "$http/text.txt"
+    status_is 0
+    out_is "$root/text.txt"
+
     check "archive: whatever kills it, no more than the last record is lost"
     local round process lost=none
     yes "gopher://$place/9/a" | head -n 400 >"$work/many"

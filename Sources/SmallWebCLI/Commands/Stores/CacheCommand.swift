@@ -5,7 +5,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let cache = Command(
-        "cache [ACTION] …", "the pages that --cache has kept",
+        "cache [ACTION] …", "the pages that were kept to be read again",
         manual: "Works on the archives of --cache, $XDG_CACHE_HOME/smallweb/pages-N.warc.gz, which "
             + "'smallweb warc' and other programs read, too. --cache-size says how large they may "
             + "become.",

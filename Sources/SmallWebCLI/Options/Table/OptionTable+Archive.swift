@@ -64,7 +64,7 @@ extension Option {
             example: "smallweb get --replay a.warc --replay-loose https://example.org/",
             .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
         Option(
-            "cache", .archive.with(scope: .run), "keep pages, and read them when a server is away",
+            "cache", .archive.with(scope: .run), "keep pages; read them if a server is away",
             manual: "Keeps each page in an archive of yours below $XDG_CACHE_HOME/smallweb, and "
                 + "answers from there: at once for a page that is younger than --max-age, and for "
                 + "any page when the server cannot be reached or refuses for now, which a note "
@@ -82,7 +82,7 @@ extension Option {
                 settings.archive.cacheBytesMax = size
             }),
         Option(
-            "max-age", .archive.with(scope: .run), "with --cache, do not ask for younger pages (0)",
+            "max-age", .archive.with(scope: .run), "with --cache, ask for no younger page (0)",
             manual: "The age up to which a recording answers without asking the server: a number "
                 + "of seconds, or one with s, m, h, d or w. By default each page of --cache is "
                 + "asked for, and none that --replay has with --warc.",
