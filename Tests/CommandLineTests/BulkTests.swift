@@ -269,10 +269,12 @@ import Testing
         let hole = try Hole()
         let urls = (0..<12).map { hole.place + "/0/about.txt?\($0)" }
         for options in [["--rate", "50"], ["--per-host-delay", "0.02"], ["--rate", "3000/m"]] {
+            // The first start may be late on a busy machine, which makes the others no earlier.
+            let began = Date().timeIntervalSince1970
             let (records, _) = try smallweb.records(["-Z", "--per-host", "8"] + options + urls)
             let starts = records.terminal.compactMap { $0["time"]?["start"]?.double }
-            let first = try #require(starts.min()), last = try #require(starts.max())
-            #expect(last - first >= 0.15, "\(options)")
+            let last = try #require(starts.max())
+            #expect(last - began >= 0.2, "\(options)")
         }
     }
 
