@@ -247,6 +247,21 @@ import Testing
         #expect(!result.text.isEmpty)
     }
 
+    /// On a full disk one archive is tried, at its first byte or within a page.
+    @Test(arguments: [0, 2])
+    func aFullDiskKeepsNoPageFromItsReader(_ blocks: Int) throws {
+        let capsule = try Capsule()
+        let urls = (0..<20).map { "\(capsule.place)/about?\($0)" }
+        // The output goes through a pipe, as files have no room for it either.
+        let full = "trap '' XFSZ; (ulimit -f \(blocks); exec \"$@\" 2>&1) | cat"
+        for _ in 0..<3 {
+            let text = try smallweb.run(["get", "-k", "--cache"] + urls, shell: full).text
+            #expect(text.components(separatedBy: "Nothing much").count == 21, "\(text)")
+            #expect(text.contains("warning: cannot write to the archive"), "\(text)")
+        }
+        #expect(archives.count <= 1)
+    }
+
     @Test func aConfigFileTurnsItOn() throws {
         let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("one\n")])
         let folder = smallweb.home.file(".config/smallweb")

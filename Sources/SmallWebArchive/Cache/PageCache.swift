@@ -101,8 +101,8 @@ package final class PageCache: Sendable {
                     path(number), software: software, commandLine: "smallweb",
                     keepsPagesAlone: true)
             } catch {
-                // Another process writes it, or it is damaged.
-                guard !isFull || access(path(number), F_OK) == 0 else { throw error }
+                // In use, or damaged. On a full disk the next one would fail, too.
+                guard error.errnoName == nil else { throw error }
                 isFull = true
             }
         }

@@ -19,7 +19,6 @@ package final class CaptureIndex: Sendable {
     let archive: String
     /// Bytes of the archive that it is about.
     package let archiveBytes: Int
-    private let endDigest: String
     private let file: Descriptor
     /// Offset of the first line about a reply.
     private let start: Int
@@ -53,7 +52,7 @@ package final class CaptureIndex: Sendable {
             let bytes = about["size"]?.integer, let digest = about["end"]?.string, bytes >= 0,
             let size = Self.size(of: file.borrowed)
         else { return nil }
-        self.init(archive, archiveBytes: bytes, digest, file, start: end + 1, size: size)
+        self.init(archive, archiveBytes: bytes, file, start: end + 1, size: size)
         guard (try? Self.digest(ofEndOf: archive, at: bytes)) == digest else { return nil }
     }
 
@@ -72,10 +71,9 @@ package final class CaptureIndex: Sendable {
     }
 
     private init(
-        _ archive: String, archiveBytes: Int, _ endDigest: String, _ file: consuming Descriptor,
-        start: Int, size: Int
+        _ archive: String, archiveBytes: Int, _ file: consuming Descriptor, start: Int, size: Int
     ) {
-        (self.archive, self.archiveBytes, self.endDigest) = (archive, archiveBytes, endDigest)
+        (self.archive, self.archiveBytes) = (archive, archiveBytes)
         self.file = file
         (self.start, self.size) = (start, size)
     }
