@@ -18,6 +18,8 @@ python=${PYTHON:-$venv/python}
 [ -x "$python" ] || python=python3
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
+# shellcheck source-path=SCRIPTDIR source=../RealServers/configurations.sh
+. "$here/../RealServers/configurations.sh"
 what="the file system for fsspec"
 for program in "$python" "$jetforce" pygopherd git openssl; do
     has "$program" "$what" || exit "$failed"
@@ -58,37 +60,7 @@ echo "\$status" >"$work/ended"
 END
 gopher=$(free_port)
 printf 'text/plain txt csv\napplication/octet-stream bin\n' >"$work/mime.types"
-cat >"$work/pygopherd.conf" <<END
-[pygopherd]
-servername = localhost
-interface = 127.0.0.1
-port = $gopher
-servertype = ForkingTCPServer
-detach = no
-usechroot = no
-tracebacks = no
-abstract_headers = off
-abstract_entries = off
-root = $work/root/gopher
-mimetypes = $work/mime.types
-encoding = []
-[logger]
-logmethod = file
-[GopherEntry]
-defaultmimetype = text/plain
-mapping = [['text/.+', '0'], ['application/gopher-menu', '1'], ['.*', '9']]
-eaexts = {}
-[handlers.HandlerMultiplexer]
-handlers = [UMN.UMNDirHandler, file.FileHandler]
-[handlers.dir.DirHandler]
-ignorepatt = ^/\\.
-cachetime = 0
-cachefile = .cache
-[handlers.UMN.UMNDirHandler]
-extstrip = none
-[protocols.ProtocolMultiplexer]
-protocols = [rfc1436.GopherProtocol]
-END
+pygopherd_conf "$work/root/gopher" "$gopher" "$work/mime.types" >"$work/pygopherd.conf"
 chmod 755 "$work/bin/smallweb"
 git config --global user.email a@example.org
 git config --global user.name A

@@ -302,14 +302,8 @@ link_checks() {
     local root=$work/capsule outer=$smallweb place=gemini://localhost:1999/ inside
     capsule "$root"
     certificate capsule
-    cat >"$work/capsule.conf" <<END
-Port = 1999
-Hostname = "localhost"
-CertPath = "$work/capsule.crt"
-KeyPath = "$work/capsule.key"
-DocBase = "$root"
-AccessLog = "-"
-ErrorLog = "-"
+    molly_brown_conf "$root" "$work/capsule" >"$work/capsule.conf"
+    cat >>"$work/capsule.conf" <<END
 CGIPaths = ["$root/cgi-bin"]
 [TempRedirects]
 "^/loop\$" = "/loop"

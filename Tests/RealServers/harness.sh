@@ -4,6 +4,8 @@
 
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
+# shellcheck source-path=SCRIPTDIR source=configurations.sh
+. "$here/configurations.sh"
 
 passed=0 failed=0 skipped=0
 name='' problems=() command=() status=0

@@ -79,9 +79,7 @@ gemini_is_mirrored() {
 
 molly_brown_is_mirrored() {
     local outer=$smallweb
-    printf '%s\n' 'Port = 1999' 'Hostname = "localhost"' "CertPath = \"$work/mirrored.crt\"" \
-        "KeyPath = \"$work/mirrored.key\"" "DocBase = \"$root\"" 'AccessLog = "-"' 'ErrorLog = "-"' \
-        >"$work/mirrored.conf"
+    molly_brown_conf "$root" "$work/mirrored" >"$work/mirrored.conf"
     # shellcheck disable=SC2016 # another shell expands it
     start "$work/mirrored-molly.log" "${namespace[@]}" -n \
         sh -c 'ip link set lo up && exec molly-brown -c "$0"' "$work/mirrored.conf"
@@ -134,37 +132,7 @@ pygopherd_is_mirrored() {
     free_port
     place=gopher://localhost:$port
     printf 'text/plain txt gmi\napplication/octet-stream bin\n' >"$work/mirrored.types"
-    cat >"$work/mirrored-py.conf" <<END
-[pygopherd]
-servername = localhost
-interface = 127.0.0.1
-port = $port
-servertype = ForkingTCPServer
-detach = no
-usechroot = no
-tracebacks = no
-abstract_headers = off
-abstract_entries = off
-root = $root
-mimetypes = $work/mirrored.types
-encoding = []
-[logger]
-logmethod = file
-[GopherEntry]
-defaultmimetype = text/plain
-mapping = [['text/.+', '0'], ['application/gopher-menu', '1'], ['.*', '9']]
-eaexts = {}
-[handlers.HandlerMultiplexer]
-handlers = [UMN.UMNDirHandler, file.FileHandler]
-[handlers.dir.DirHandler]
-ignorepatt = ^/\\.
-cachetime = 0
-cachefile = .cache
-[handlers.UMN.UMNDirHandler]
-extstrip = none
-[protocols.ProtocolMultiplexer]
-protocols = [rfc1436.GopherProtocol]
-END
+    pygopherd_conf "$root" "$port" "$work/mirrored.types" >"$work/mirrored-py.conf"
     start "$work/mirrored-py.log" pygopherd "$work/mirrored-py.conf"
     check "mirrors: pygopherd starts"
     until_true grep -qa Running "$work/mirrored-py.log" || return

@@ -19,14 +19,8 @@ molly_brown_checks() {
     "$smallweb" identity new mallory
     "$smallweb" identity new --key-type ed25519 eddy
     certificate molly
-    cat >"$work/molly.conf" <<END
-Port = 1999
-Hostname = "localhost"
-CertPath = "$work/molly.crt"
-KeyPath = "$work/molly.key"
-DocBase = "$root"
-AccessLog = "-"
-ErrorLog = "-"
+    molly_brown_conf "$root" "$work/molly" >"$work/molly.conf"
+    cat >>"$work/molly.conf" <<END
 [TempRedirects]
 "^/old\$" = "/text.txt"
 "^/loop\$" = "/loop"

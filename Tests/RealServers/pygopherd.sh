@@ -8,37 +8,7 @@ pygopherd_checks() {
     make_big "$root/big.bin"
     printf 'text/plain txt\napplication/octet-stream bin\n' >"$work/mime.types"
     free_port
-    cat >"$work/pygopherd.conf" <<END
-[pygopherd]
-servername = localhost
-interface = 127.0.0.1
-port = $port
-servertype = ForkingTCPServer
-detach = no
-usechroot = no
-tracebacks = no
-abstract_headers = off
-abstract_entries = off
-root = $root
-mimetypes = $work/mime.types
-encoding = []
-[logger]
-logmethod = file
-[GopherEntry]
-defaultmimetype = text/plain
-mapping = [['text/.+', '0'], ['application/gopher-menu', '1'], ['.*', '9']]
-eaexts = {}
-[handlers.HandlerMultiplexer]
-handlers = [gophermap.BuckGophermapHandler, UMN.UMNDirHandler, file.FileHandler]
-[handlers.dir.DirHandler]
-ignorepatt = ^/\\.
-cachetime = 0
-cachefile = .cache
-[handlers.UMN.UMNDirHandler]
-extstrip = none
-[protocols.ProtocolMultiplexer]
-protocols = [rfc1436.GopherProtocol]
-END
+    pygopherd_conf "$root" "$port" "$work/mime.types" "gophermap.BuckGophermapHandler, " >"$work/pygopherd.conf"
     start "$work/pygopherd.log" pygopherd "$work/pygopherd.conf"
     check "pygopherd starts"
     if ! until_true grep -qa 'Running' "$work/pygopherd.log"; then
