@@ -6,7 +6,7 @@ package import SmallWebCore
 /// ways is read in the way that forbids more.
 package struct Robots: Sendable {
     /// An `Allow` or `Disallow` line.
-    package struct Rule: Sendable {
+    package struct Rule: Sendable, CustomStringConvertible {
         package let isAllow: Bool
         /// Percent-encoded, with `*` and a last `$`; 1 to ``Robots/ruleBytesMax`` bytes.
         package let pattern: [UInt8]
@@ -16,6 +16,8 @@ package struct Robots: Sendable {
         package var text: String {
             (isAllow ? "Allow: " : "Disallow: ") + String(decoding: pattern, as: UTF8.self)
         }
+        /// With its number, if that is known.
+        package var description: String { number > 0 ? "\(text) (line \(number))" : text }
     }
 
     /// Longest part of a file that is read; RFC 9309 §2.5 asks for 500 KiB.

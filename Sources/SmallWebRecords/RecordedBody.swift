@@ -37,6 +37,8 @@ package final class RecordedBody: EventSink {
         hasBegun = !head.isUnchanged
         if scope.wantsHeadAlone {
             omission = "head"
+        } else if !head.isOne(of: scope.mediaTypes) {
+            omission = "not-wanted"
         } else if !scope.wantsBody(of: head) {
             omission = "error-status"
         } else if options.body == .none || records.target == nil {
@@ -49,7 +51,9 @@ package final class RecordedBody: EventSink {
     }
 
     /// True if the digest is the body's, not a rest's, and there is a body.
-    private var isWhole: Bool { hasBegun && omission != "head" && !scope.isRest }
+    private var isWhole: Bool {
+        hasBegun && !["head", "not-wanted"].contains(omission) && !scope.isRest
+    }
     private var isStreamed: Bool { options.streamsBodies && omission == nil }
     var hasWritten: Bool { chunks.count > 0 }
 

@@ -7,6 +7,8 @@ package enum Listing: Sendable { case refs, links, records }
 /// The settings of a request that its records depend on.
 package struct RecordScope {
     package var wantsHeadAlone = false
+    /// As in the request.
+    package var mediaTypes: [String] = []
     /// True if the reply is the rest of a body that is partly there.
     package var isRest = false
     /// True to deliver the bodies of refusals.
@@ -21,7 +23,8 @@ package struct RecordScope {
 
     /// True if the body of a reply with this head is delivered.
     package func wantsBody(of head: Head) -> Bool {
-        !wantsHeadAlone && (head.replyClass == .success || keepsRefusals)
+        !wantsHeadAlone && head.isOne(of: mediaTypes)
+            && (head.replyClass == .success || keepsRefusals)
     }
 }
 

@@ -21,7 +21,7 @@ struct ActionTests {
             ("identity show a b", "identity show does not take \"b\"", "identity show NAME"),
             ("trust add", "trust add wants a HOST[:PORT]", "add HOST[:PORT] [--pin sha256:HEX]"),
             ("trust ls", "unknown action \"trust ls\"", "did you mean 'smallweb trust list'?"),
-            ("trust list --within 3d", "trust list does not take --within", "list --help"),
+            ("trust list --within 3d", "trust list does not take --within", "--within is for "),
             ("trust export a b", "trust export does not take \"b\"", "export --to CLIENT [DIR]"),
             ("bookmarks ad x", "unknown action \"bookmarks ad\"", "did you mean add?"),
             ("bookmarks add", "bookmarks add wants a URL", "bookmarks add URL [TITLE"),

@@ -57,6 +57,70 @@ import Testing
         }
     }
 
+    /// What an earlier crawl has fetched is not what a check or a mirror is about.
+    @Test func eachKindOfCrawlHasAStateOfItsOwn() throws {
+        let capsule = try ChangingCapsule([
+            "/": ChangingCapsule.gemtext("=> a A\n=> /gone\n"), "/a": ChangingCapsule.gemtext("a"),
+        ])
+        func crawl(_ words: String...) throws -> Smallweb.Result {
+            let paced = ["crawl", "-k", "--per-host-delay", "0"]
+            return try smallweb.run(paced + words + [capsule.place + "/"])
+        }
+        #expect(try crawl().text.split(separator: "\n").count == 3)
+        let again = try crawl()
+        #expect(again.status == 0 && again.errors.contains("nothing is left; to fetch all of it"))
+        #expect(try crawl("--mirror", "m").status == 0)
+        #expect(smallweb.home.files(below: "m").contains { $0.hasSuffix("/index.gmi") })
+        #expect(try crawl("--depth", "0").text.split(separator: "\n").count == 1)
+        // A check begins again when it is over.
+        for page in ["=> a A\n=> /gone\n", "=> a A\n=> /gone\n=> /lost\n", "=> a A\n"] {
+            capsule.set("/", ChangingCapsule.gemtext(page))
+            let (result, broken) = (try crawl("--check"), page.split(separator: "\n").count - 1)
+            #expect(result.status == (broken > 0 ? 22 : 0), "\(result.errors)")
+            #expect(result.text.split(separator: "\n").count == broken, "\(result.text)")
+        }
+        #expect(try crawl("--state", "s").status == 0)
+        let other = try crawl("--state", "s", "--check")
+        #expect(other.status == 2 && other.errors.contains("of a crawl without --check"))
+    }
+
+    @Test func pagesOfOtherTypesEndAfterTheirHeads() throws {
+        let capsule = try ChangingCapsule(Self.pages)
+        let words = ["--types", "TEXT/plain,image/*", capsule.place + "/b/d", capsule.place + "/a"]
+        let result = try smallweb.run(
+            ["crawl", "-k", "--per-host-delay", "0", "--state", "s", "--json"] + words)
+        #expect(result.status == 0, "\(result.errors)")
+        var omitted: [String: String] = [:]
+        for line in result.text.split(separator: "\n") {
+            let value = try JSON.parse(String(line))
+            #expect(Schema.shared.problems(value) == [], "\(line)")
+            guard let url = value["url"]?.string else { continue }
+            omitted[String(url.dropFirst(capsule.place.count))] =
+                value["body"]?["omitted"]?.string ?? "none"
+        }
+        #expect(omitted == ["/a": "not-wanted", "/b/d": "none"])
+        #expect(!capsule.requests.contains("/c?q"))
+        let bad = try crawl("--types", "text", capsule.place + "/")
+        #expect(bad.status == 2 && bad.errors.contains("such as text/gemini"))
+    }
+
+    @Test func explainShowsTheLineOfTheRobotsFile() throws {
+        let capsule = try ChangingCapsule(Self.pages)
+        for (path, words) in [
+            "/p/x": "forbidden by Disallow: /p/ (line 2)", "/a": "allowed: no line is about it",
+        ] {
+            let result = try smallweb.run(["explain", "-k", "--robots", capsule.place + path])
+            #expect(result.status == 0 && result.text.contains(words), "\(result.text)")
+            let record = try smallweb.run([
+                "explain", "-k", "--robots", "--json", capsule.place + path,
+            ])
+            let value = try JSON.parse(record.text)
+            #expect(Schema.shared.problems(value) == [])
+            #expect(value["robots"]?["allowed"] == .bool(path == "/a"))
+        }
+        #expect(Set(capsule.requests) == ["/robots.txt"])
+    }
+
     /// Links of every scheme that can be crawled: of gemtext, menus and listings.
     @Test func linksOfEverySchemeAreFollowed() throws {
         let page = "# Home\n=> /a.gmi A\n"

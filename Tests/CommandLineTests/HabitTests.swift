@@ -90,6 +90,60 @@ import Testing
         #expect(try smallweb.run(["identity", "import", "nobody"]).status == 2)
     }
 
+    @Test func dataGivenAgainIsJoined() throws {
+        let server = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: \(request.body.count)\r\n\r\n")
+            peer.write(request.body)
+        }
+        let place = "http://127.0.0.1:\(server.port)/"
+        #expect(try smallweb.run(["-d", "a=1", "-d", "b=2", place]).text == "a=1&b=2")
+    }
+
+    @Test func aServerThatWantsALoginIsAnswered() throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 401 No\r\nWWW-Authenticate: Basic\r\nContent-Length: 0\r\n\r\n")
+        }
+        let place = "http://127.0.0.1:\(server.port)/r.git"
+        for words in [[place], ["refs", place]] {
+            let result = try smallweb.run(words)
+            #expect(result.status == 22 && result.errors.contains("with --netrc, or"))
+        }
+    }
+
+    @Test func pagesAreLaidOutIntoFiles() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let place = "gopher://127.0.0.1:\(server.port)/"
+        let shown = try smallweb.run(["--render", "html", place])
+        #expect(try smallweb.run(["--render", "html", "-o", "x.html", place]).status == 0)
+        #expect(
+            smallweb.home.content("x.html") == Array(shown.text.utf8) && shown.text.contains("<a"))
+        #expect(try smallweb.run(["--render", "md", place]).text.contains("](<"))
+        try "render = html\n".write(
+            toFile: smallweb.home.file("cfg"), atomically: true, encoding: .utf8)
+        #expect(try smallweb.run(["-K", "cfg", "-o", "menu", place]).status == 0)
+        #expect(smallweb.home.content("menu")?.starts(with: "<".utf8) == false)
+    }
+
+    @Test func aBookmarkIsOpenedByItsTitle() throws {
+        let server = try LoopbackServer(handler: DemoSites.gopher)
+        let place = "gopher://127.0.0.1:\(server.port)/"
+        _ = try smallweb.run(["bookmarks", "add", place, "My Hole"])
+        let result = try smallweb.run(["open", "my hole"])
+        #expect(result.status == 0 && result.text.contains("[1]"), "\(result.errors)")
+        #expect(
+            try smallweb.run(["bookmarks", "export", "--opml"]).text.contains("text=\"My Hole\""))
+        #expect(try smallweb.run(["bookmarks", "remove", "My Hole"]).status == 0)
+        #expect(try smallweb.run(["bookmarks"]).text.isEmpty)
+    }
+
+    @Test func explainTakesThePutThatIsMeant() throws {
+        try "a".write(toFile: smallweb.home.file("up.txt"), atomically: true, encoding: .utf8)
+        let result = try smallweb.run(["explain", "put", "titan://127.0.0.1:1/up", "up.txt"])
+        #expect(result.text.contains(";size=1;mime=text/plain"), "\(result.text)\(result.errors)")
+    }
+
     /// What a word was meant to be is said.
     @Test(arguments: [
         ("127.0.0.1:1965/", "write the URL in full, for example gemini://127.0.0.1:1965/"),
@@ -98,6 +152,17 @@ import Testing
         ("config path", "settings are lines such as"),
         ("-P d gopher://127.0.0.1:1/", "--output-dir is for -o and -O"),
         ("-z missing http://127.0.0.1:1/", "there is not a file missing"),
+        ("--json {\"a\":1} http://h.test/", "--json is for output"),
+        ("gemini:/h.test/", "write gemini://h.test/"), ("//h.test/", "gemini://h.test/"),
+        ("mailto:a@b.c", "'smallweb schemes' lists"), ("config jobs=4", "settings are lines"),
+        ("config set jobs 4", "write 'jobs = 4' into "),
+        ("feed --opml gemini://h.test/", "--opml is for 'smallweb bookmarks list'"),
+        ("put http://h.test/ /dev/null", "smallweb get -X PUT -d @FILE http://h.test/"),
+        ("-n http://h.test/", "max-count wants a number from 1 to 100000, not \"http"),
+        ("-K /dev/null", "a list of URLs is @FILE"),
+        ("get --tar -o a.tar.gz git://h.test/r", "| gzip > a.tar.gz"),
+        ("get -d a -d @x http://h.test/", "give it once"),
+        ("get -C 5 --render html gopher://h.test/", "exclude each other"),
     ])
     func wordsThatMeanSomethingElseAreAnswered(_ line: String, _ answer: String) throws {
         let result = try smallweb.run(line.split(separator: " ").map(String.init))

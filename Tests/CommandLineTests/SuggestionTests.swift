@@ -42,7 +42,7 @@ struct SuggestionTests {
         ("--timeout", "--max-time"), ("--compressed", "without an option"),
         ("-r", "smallweb crawl"), ("-t", "--retry"),
         ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-binary", "--data"),
-        ("--no-check-certificate", "-k"), ("-u", "USER:PASSWORD@"), ("-G", "--data"),
+        ("--no-check-certificate", "-k"), ("-u", "--netrc"), ("-G", "--data"),
     ])
     func anOptionOfCurlOrWgetLeadsToOurs(option: String, pointer: String) throws {
         let screen = try Screen(isTerminal: true, columns: 200)

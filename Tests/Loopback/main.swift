@@ -28,7 +28,7 @@ var wanted = known
 var arguments = CommandLine.arguments.dropFirst()
 while let argument = arguments.popFirst() {
     guard argument == "--only", let list = arguments.popFirst() else {
-        fail("the only option is --only NAME,NAME…")
+        fail("the only option is --only NAME,NAME…; the servers end with standard input")
     }
     wanted = list.split(separator: ",").map(String.init)
     for name in wanted where !known.contains(name) { fail("no server is called \(name)") }

@@ -83,6 +83,9 @@ frost of last year, and is written by hand.
 => mailto:me@garden.example Write to me
 """
 
+# A page of the log, with a picture that has been moved.
+ENTRY = "# A week in the garden\n\n=> /images/leeks.jpg Leeks\n=> / Home\n"
+
 
 class Gemini(socketserver.StreamRequestHandler):
     def setup(self):
@@ -90,8 +93,12 @@ class Gemini(socketserver.StreamRequestHandler):
         super().setup()
 
     def handle(self):
-        self.rfile.readline()
-        self.wfile.write(b"20 text/gemini; lang=en\r\n" + PAGE.encode())
+        path = self.rfile.readline().decode().split(HOST)[1].strip()
+        if path.startswith(("/robots", "/seeds", "/images")):
+            self.wfile.write(b"51 not found\r\n")
+        else:
+            page = PAGE if path == "/" else ENTRY
+            self.wfile.write(b"20 text/gemini; lang=en\r\n" + page.encode())
 
     def finish(self):
         super().finish()
@@ -262,6 +269,9 @@ try:
 
     known("this year")
     shown("explain", "smallweb explain -O gemini://garden.example/log/2026-11-20.gmi", DONE)
+
+    known("this year")
+    shown("crawl", "smallweb crawl --check gemini://garden.example/", DONE)
 
     known("last year")
     shown("changed-key", "smallweb get gemini://garden.example/", DONE)

@@ -98,7 +98,8 @@ extension GitQuestion {
                     range.contains(number)
                 else {
                     return (
-                        .badURL("\(field) is not \(limits)"), usageError("\(option): \(limits)")
+                        .badURL("\(field) is not \(limits)"),
+                        usageError("\(option) wants \(limits), not \"\(text)\"")
                     )
                 }
                 guard case .digits = form, 1..<4 ~= number else { return nil }

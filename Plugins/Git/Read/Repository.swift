@@ -193,6 +193,19 @@ final class Repository {
                 .permanentFailure, .body, message + ", nor the whole id of an object",
                 hint: "a server finds an object by all \(digits) digits of its id")
         }
+        if name.contains(where: { "~^".contains($0) }) {
+            return FetchError(
+                .permanentFailure, .body, message,
+                hint: "~ and ^ are not understood: name a commit by its id")
+        }
+        let suffix = name.split(separator: ".").dropFirst().last ?? ""
+        if !suffix.isEmpty, suffix.allSatisfy(\.isLetter), !name.contains(text: ".."),
+            Nearest.question(name, among: others) == nil
+        {
+            return FetchError(
+                .permanentFailure, .body, message,
+                hint: "a path in the repository comes after --, or after // in its URL")
+        }
         guard let question = Nearest.question(name, among: others) else {
             return FetchError(.permanentFailure, .body, message, remedy: .listReferences)
         }

@@ -80,7 +80,9 @@ final class DaemonConversation: GitConversation {
                 "the server hung up after \(stream.bytesReceived) bytes, in the middle of a reply")
         }
         var error = stream.endedTooSoon
-        error.hint = "perhaps it is not a Git server, or it refuses the request"
+        error.hint =
+            "perhaps it is not a Git server, or has not this repository; a path in a repository "
+            + "comes after //"
         return error
     }
 }

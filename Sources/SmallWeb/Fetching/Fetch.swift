@@ -216,7 +216,7 @@ struct Fetch {
         let dialer = try network.dialer(request, hop)
         var reading = Reading(limit: limits.bodyBytesMax)
         let (page, isProgram) = (request, entry.handler.programVersion != nil)
-        let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
+        let wantsRefusals = wantsRefusals
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -254,7 +254,7 @@ struct Fetch {
             // While a fast server sends, nothing else checks the deadline.
             try LongWork.check(deadline)
             if case .head(let reply) = event, !reply.hasNoBody,
-                wantsHeadAlone || !wantsRefusals && reply.replyClass != .success
+                !page.wantsBody(of: reply) || !wantsRefusals && reply.replyClass != .success
             {
                 reading.isEnough = true
                 // Caught below: it tells the plugin to stop.
@@ -299,7 +299,8 @@ struct Fetch {
         let ending = Ending(
             request.uri, reading.head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
-            ending.remedy = otherURL()
+            let wantsLogin = ending.head?.fields?["www-authenticate"] != nil
+            ending.remedy = wantsLogin ? .giveCredentials : otherURL()
         } else if ending.outcome == .needsIdentity, hop.hasIdentity {
             // Another certificate would not help.
             ending.remedy = .listIdentities

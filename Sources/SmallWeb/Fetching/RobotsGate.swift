@@ -81,7 +81,33 @@ package final class RobotsGate: Sendable {
     /// - Returns: True if it has waited for them, so that the deadline begins again.
     /// - Throws: `robots`; `temporary-failure` when the rules cannot be had; `interrupted`.
     func check(_ request: Request, _ fetcher: Fetcher) async throws(FetchError) -> Bool {
-        guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return false }
+        guard let (robots, opens, hasWaited) = try await rules(for: request, fetcher) else {
+            return false
+        }
+        if let rule = robots.decision(on: request.uri.target).rule, !rule.isAllow {
+            throw FetchError(.robots, .input, "robots.txt forbids it: \(rule)")
+        }
+        guard opens > .now else { return hasWaited }
+        try await rest(until: opens, fetcher)
+        return true
+    }
+
+    /// The line that decides about a request; `nil` if none does. Asks for the file unless it is
+    /// known.
+    ///
+    /// - Throws: `temporary-failure` when the rules cannot be had; `interrupted`.
+    package func rule(
+        for request: Request, _ fetcher: Fetcher
+    ) async throws(FetchError) -> Robots.Rule? {
+        let known = try await rules(for: request, fetcher)
+        return known?.robots.decision(on: request.uri.target).rule
+    }
+
+    /// - Returns: `nil` for a scheme without robots files; with the earliest moment for a request.
+    private func rules(
+        for request: Request, _ fetcher: Fetcher
+    ) async throws(FetchError) -> (robots: Robots, opens: Instant, hasWaited: Bool)? {
+        guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return nil }
         let place = try Self.place(of: request)
         var hasWaited = false
         while true {
@@ -99,11 +125,7 @@ package final class RobotsGate: Sendable {
                 try await ask(place, request, crawling, fetcher)
             }
             switch files.withLock({ $0[place] }) {
-            case .known(let robots, _, let opens)?:
-                try Self.judge(request, robots)
-                guard opens > .now else { return hasWaited }
-                hasWaited = true
-                await fetcher.loop.sleep(until: opens)
+            case .known(let robots, _, let opens)?: return (robots, opens, hasWaited)
             case .failed(let error)?:
                 var failure = FetchError(
                     .temporaryFailure, .connect,
@@ -114,16 +136,9 @@ package final class RobotsGate: Sendable {
             case .underWay?, nil:
                 // Another request of the place is asking.
                 hasWaited = true
-                await fetcher.loop.sleep(until: .after(seconds: 0.02))
+                try await rest(until: .after(seconds: 0.02), fetcher)
             }
-            if Task.isCancelled { throw .cancelled }
         }
-    }
-
-    private static func judge(_ request: Request, _ robots: Robots) throws(FetchError) {
-        guard let rule = robots.decision(on: request.uri.target).rule, !rule.isAllow else { return }
-        let line = rule.number > 0 ? " (line \(rule.number))" : ""
-        throw FetchError(.robots, .input, "robots.txt forbids it: \(rule.text)\(line)")
     }
 
     private func ask(

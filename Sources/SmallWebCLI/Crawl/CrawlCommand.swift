@@ -13,6 +13,8 @@ struct CrawlSettings: Sendable {
     var placePages: Int?
     var included: [ExtendedExpression] = []
     var excluded: [ExtendedExpression] = []
+    /// Media types of the pages that are wanted; empty for all.
+    var mediaTypes: [String] = []
     /// Purposes of the run, for robots files.
     var roles = "archiver,indexer,researcher"
     /// For `get`: true to ask for robots files.
@@ -72,8 +74,8 @@ extension Command {
     }.with(
         \.mainOptions,
         [
-            "scope", "depth", "max-pages", "per-host-pages", "exclude", "include", "as", "mirror",
-            "state", "add", "json", "warc",
+            "scope", "depth", "max-pages", "per-host-pages", "exclude", "include", "types", "as",
+            "check", "mirror", "state", "add", "json", "warc",
         ])
 }
 
@@ -148,7 +150,7 @@ struct CrawlCommand: Sendable {
             file.onLine = Self.echo
         }
         try file.load()
-        try check(file, seeds, settings.crawl)
+        try begin(file, seeds, settings.crawl, isOver: crawl.waiting == 0)
         for (place, lines, time) in file.robots {
             guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
             else { continue }
@@ -199,13 +201,21 @@ struct CrawlCommand: Sendable {
         }
     }
 
-    /// The file of the state, named by the seeds.
+    /// The file of the state, named by the seeds and by what is filled.
     private func state(_ settings: Settings, _ seeds: [String]) throws(FetchError) -> String {
         if let path = settings.feeds.stateFile { return path }
         var name = settings.feeds.stateName ?? ""
         if name.isEmpty {
             let digest = try Digest(.sha256)
-            for url in Set(seeds).sorted() { digest.update(Array("\(url)\n".utf8)[...]) }
+            var words = Set(seeds).sorted()
+            // Others have not found what this run is to find or to save.
+            if settings.crawl.checks { words.append("check") }
+            if settings.archive.hasCache { words.append("cache") }
+            if let depth = settings.crawl.depthMax { words.append("depth \(depth)") }
+            for path in [settings.crawl.mirror, settings.archive.file].compactMap(\.self) {
+                words.append(path.hasPrefix("/") ? path : "\(resolvingLinks("."))/\(path)")
+            }
+            for word in words { digest.update(Array("\(word)\n".utf8)[...]) }
             name = String(digest.finish().hex.prefix(16))
         }
         guard let path = UserFiles.path("XDG_STATE_HOME", ".local/state", "crawl/\(name).jsonl")
@@ -216,11 +226,14 @@ struct CrawlCommand: Sendable {
         return path
     }
 
+    /// Begins a state, or goes on with it. A check that is over begins again: links break.
+    ///
     /// - Throws: `usage` for a state of another crawl.
-    private func check(
-        _ file: CrawlFile, _ seeds: [String], _ asked: CrawlSettings
+    private func begin(
+        _ file: CrawlFile, _ seeds: [String], _ asked: CrawlSettings, isOver: Bool
     ) throws(FetchError) {
-        var wanted = CrawlFile.Rules(seeds: seeds, scope: asked.extent, roles: asked.roles)
+        var wanted = CrawlFile.Rules(
+            seeds: seeds, scope: asked.extent, roles: asked.roles, checks: asked.checks)
         guard let rules = file.rules else {
             guard file.lastChange == 0 else {
                 throw usageError(
@@ -235,16 +248,22 @@ struct CrawlCommand: Sendable {
                     + "not of --scope \(wanted.scope.rawValue) --as \(wanted.roles)",
                 hint: "name another file with --state")
         }
+        if rules.checks != wanted.checks {
+            throw usageError(
+                "the state \(file.path) is of a crawl \(rules.checks ? "with" : "without") --check",
+                hint: "name another file with --state")
+        }
         let others = seeds.filter { !rules.seeds.contains($0) }
-        guard !others.isEmpty else { return }
-        guard asked.addsSeeds else {
+        guard others.isEmpty || asked.addsSeeds else {
             throw usageError(
                 "the state \(file.path) is of \(rules.seeds.joined(separator: " ")), not of "
                     + others.joined(separator: " "),
                 hint: "--add adds it, --state names another file")
         }
         wanted.seeds = rules.seeds + others
-        try file.append(wanted)
+        let isAgain = isOver && asked.checks
+        if isAgain { try file.clear() }
+        if isAgain || !others.isEmpty { try file.append(wanted) }
     }
 
     private func conclude(
@@ -279,7 +298,10 @@ struct CrawlCommand: Sendable {
     private func say(
         _ crawl: Crawl, _ waiting: Int, _ left: [(name: String, reason: String)]
     ) throws(FetchError) {
-        var words = ["\(crawl.done) pages, \(waiting) URLs wait"]
+        var words = ["\(crawl.done) page\(crawl.done == 1 ? "" : "s"), waiting: \(waiting)"]
+        if crawl.done == 0, waiting == 0 {
+            words.append("nothing is left; to fetch all of it again, remove \(crawl.file.path)")
+        }
         let reasons = crawl.skipped.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         if !reasons.isEmpty {
             let counts = reasons.map { "\($0.key) \($0.value)" }.joined(separator: ", ")

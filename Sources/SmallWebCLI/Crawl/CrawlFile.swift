@@ -16,6 +16,8 @@ final class CrawlFile: @unchecked Sendable {
         var seeds: [String]
         var scope: CrawlScope.Extent
         var roles: String
+        /// True for ``CrawlSettings/checks``: the state has lines of links.
+        var checks = false
     }
 
     /// A URL that waits.
@@ -103,6 +105,16 @@ final class CrawlFile: @unchecked Sendable {
             onWaiting(placeNames[Int(entry.place)], entry.offset)
         }
         (placeNames, placeNumbers) = ([], [:])
+    }
+
+    /// Forgets all but the time of the last change.
+    ///
+    /// - Throws: `write`.
+    func clear() throws(FetchError) {
+        try writing { () throws(SystemError) in
+            _ = try systemCall { ftruncate(file.borrowed, 0) }
+        }
+        (end, next, known, rules, robots) = (0, 0, KnownURLs(), nil, [])
     }
 
     /// Passes each line, and where it is, to `body`.
@@ -195,7 +207,7 @@ final class CrawlFile: @unchecked Sendable {
             }
             rules = Rules(
                 seeds: record["seeds"]?.strings ?? [], scope: scope,
-                roles: record["as"]?.string ?? "")
+                roles: record["as"]?.string ?? "", checks: record["check"]?.bool ?? false)
         case "robots":
             guard let place = record["place"]?.string,
                 case .number(let time)? = record["time"]?["start"], let start = Double(time)
@@ -351,6 +363,7 @@ final class CrawlFile: @unchecked Sendable {
                     writer.member("seeds", array: rules.seeds) { $0.value($1) }
                     writer.member("scope", rules.scope.rawValue)
                     writer.member("as", rules.roles)
+                    if rules.checks { writer.member("check", true) }
                 }))
     }
 
@@ -365,16 +378,20 @@ final class CrawlFile: @unchecked Sendable {
                 }))
     }
 
+    private func writing(_ body: () throws(SystemError) -> Void) throws(FetchError) {
+        do throws(SystemError) {
+            try body()
+        } catch {
+            throw FetchError(.write, .output, "cannot write to the state \(path)", error)
+        }
+    }
+
     /// Adds lines with one call; the URLs that they find wait from now on.
     ///
     /// - Throws: `write`.
     func append(_ lines: [UInt8]) throws(FetchError) {
         guard !lines.isEmpty else { return }
-        do throws(SystemError) {
-            try writeAll(lines[...], to: file.borrowed)
-        } catch {
-            throw FetchError(.write, .output, "cannot write to the state \(path)", error)
-        }
+        try writing { () throws(SystemError) in try writeAll(lines[...], to: file.borrowed) }
         var rest = lines[...]
         while let feed = rest.firstLineFeed {
             try onLine?(rest[..<feed])
@@ -393,42 +410,6 @@ final class CrawlFile: @unchecked Sendable {
         let missing = (Self.unit - line.count % Self.unit) % Self.unit
         return line.dropLast() + [UInt8](repeating: ASCII.space, count: missing)
             + [ASCII.lineFeed]
-    }
-}
-
-/// Hashes of URLs, 8 bytes each and at most three quarters full; the lowest bit says that a URL is
-/// done.
-private struct KnownURLs {
-    private var slots = [UInt64](repeating: 0, count: 1 << 12)
-    private var count = 0
-
-    /// - Returns: False if the hash is there already; then it is done if either says so.
-    mutating func insert(_ hash: UInt64, isDone: Bool) -> Bool {
-        if count * 4 >= slots.count * 3 { grow() }
-        let index = slot(of: hash)
-        let isNew = slots[index] == 0
-        if isNew { count += 1 }
-        slots[index] = (hash | 2) & ~1 | slots[index] & 1 | (isDone ? 1 : 0)
-        return isNew
-    }
-
-    func contains(_ hash: UInt64) -> Bool { slots[slot(of: hash)] != 0 }
-
-    func isDone(_ hash: UInt64) -> Bool { slots[slot(of: hash)] & 1 == 1 }
-
-    /// The slot that has the hash, or the empty one for it. The second bit is set in all hashes, so
-    /// that none is zero.
-    private func slot(of hash: UInt64) -> Int {
-        let (mask, wanted) = (slots.count - 1, (hash | 2) & ~1)
-        var index = Int(truncatingIfNeeded: hash >> 2) & mask
-        while slots[index] != 0, slots[index] & ~1 != wanted { index = (index + 1) & mask }
-        return index
-    }
-
-    private mutating func grow() {
-        let old = slots
-        slots = [UInt64](repeating: 0, count: old.count * 2)
-        for hash in old where hash != 0 { slots[slot(of: hash)] = hash }
     }
 }
 

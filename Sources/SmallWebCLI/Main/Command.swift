@@ -150,9 +150,9 @@ package struct Command: Sendable, Adjustable {
     }
 
     /// - Throws: `usage` for a number of operands that the synopsis does not allow. Not checked for
-    ///   commands with URLs, as these may also come from a list.
+    ///   commands with URLs, as these may also come from a list, nor of `config`.
     func checkCount(of given: [String]) throws(FetchError) {
-        guard isAction || operands.first != .url else { return }
+        guard isAction || operands.first != .url && operands.first != .optionName else { return }
         let forms = synopsis.split(whereSeparator: \.isNewline).map { operandNames(in: $0) }
         let isFitting = forms.contains { form in
             let most = form.last?.contains("…") ?? false ? Int.max : form.count
@@ -205,10 +205,20 @@ package struct Command: Sendable, Adjustable {
             let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
                 "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
-                hint: ForeignWords.option(typed.dropFirst()) ?? Nearest.question(
-                    name, among: known, sign: "--")
+                hint: ForeignWords.option(typed.dropFirst()) ?? Self.takers(of: name)
+                    ?? Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
+    }
+
+    /// Names the commands with an option that few have.
+    private static func takers(of name: String) -> String? {
+        let commands = all.flatMap { [$0] + $0.actions }.filter { command in
+            command.options.contains { $0.long == name }
+                && !command.actions.contains { $0.options.contains { $0.long == name } }
+        }
+        let names = commands.map { "'smallweb \($0.name)'" }
+        return 1...3 ~= names.count ? "--\(name) is for \(names.joined(separator: ", "))" : nil
     }
 
     static let get = Command(
@@ -347,7 +357,10 @@ package enum Tool {
         guard let first = words.operands.first else {
             if wantsHelp { return try Command.help.run(settings, []) }
             if !settings.run.lists.isEmpty { return try dispatch(.get, [], settings) }
-            throw usageError("no command and no URL", hint: "try 'smallweb --help'")
+            let hint =
+                words.given.contains("config")
+                ? "a config file has settings; a list of URLs is @FILE" : "try 'smallweb --help'"
+            throw usageError("no command and no URL", hint: hint)
         }
         var (command, operands) = (Command.get, words.operands)
         // No command name contains "://", or is a list.

@@ -14,6 +14,19 @@ enum ForeignWords {
     static func url(_ word: String, _ registry: Registry?) -> String? {
         if FileOutput.isTaken(word) { return "a list of URLs is @\(word)" }
         if registry?[word] != nil { return "a URL begins with its scheme: \(word)://HOST/" }
+        if word.hasPrefix("{") || word.hasPrefix("[{") {
+            return "--json is for output; --header 'Content-Type: application/json' --data DATA "
+                + "sends JSON"
+        }
+        if let scheme = URI.scheme(of: word),
+            let rest = word.split(separator: ":").dropFirst().first,
+            !(rest.first?.isNumber ?? true)
+        {
+            let place = word.dropFirst(scheme.count + 1).drop { $0 == "/" }
+            return registry?[scheme] == nil
+                ? "'smallweb schemes' lists those that work" : "write \(scheme)://\(place)"
+        }
+        let word = word.drop { $0 == "/" }
         guard word.utf8.contains(where: { ":/.@".utf8.contains($0) }) else { return nil }
         let scheme = registry?.schemeOfHosts?.name ?? "SCHEME"
         return "write the URL in full, for example \(scheme)://\(word)"
@@ -61,6 +74,23 @@ enum ForeignWords {
         ),
         ("ls-remote tags branches", "'smallweb refs URL' lists branches and tags"),
         ("clone", "'smallweb get --tar URL' gets the files of a repository, git its history"),
+        (
+            "check linkcheck",
+            "'smallweb crawl --check URL' says which links are broken, 'smallweb warc check FILE' "
+                + "if an archive is whole"
+        ),
+        (
+            "grep",
+            "'smallweb get URL' into grep finds words of a page, 'smallweb warc cat FILE URL' of a "
+                + "recorded one"
+        ),
+        (
+            "subscriptions",
+            "'smallweb feed @FILE' merges the pages of a list, 'smallweb watch @FILE'"
+                + " says what has changed"
+        ),
+        ("post", "'smallweb get --data DATA URL' sends data over HTTP"),
+        ("pins certs known-hosts", "'smallweb trust list' shows the keys of servers"),
         ("search query", "'smallweb get --data WORDS URL' sends search words"),
         ("accept", "'smallweb trust replace HOST' accepts a server's new key"),
         (
@@ -78,8 +108,10 @@ enum ForeignWords {
     /// Actions of a command, after other names for them; the first that the command has.
     static let actions: [(names: String, action: String)] = [
         ("rm forget delete del unpin uninstall clear", "remove"), ("rm forget delete", "clear"),
-        ("accept update renew trust", "replace"), ("ls show", "list"), ("cat info view", "show"),
-        ("create make generate init", "new"), ("install bind", "add"), ("bind", "use"),
+        ("accept update renew trust reset", "replace"), ("ls show search grep find", "list"),
+        ("cat info view", "show"),
+        ("create make generate init", "new"), ("install bind", "add"), ("add", "import"),
+        ("bind", "use"),
         ("unbind", "unuse"), ("extract show get", "cat"), ("verify validate test", "check"),
     ]
 
@@ -102,7 +134,10 @@ enum ForeignWords {
             "'smallweb diff --patch URL A..B' shows changes; -x http://HOST:PORT goes through a "
                 + "proxy by a tunnel (curl)"
         ),
-        ("stat", "'smallweb diff URL A..B' lists the files that have changed"),
+        (
+            "stat",
+            "'smallweb diff URL A..B' lists the files that have changed, with --patch their changes"
+        ),
         ("author", "'smallweb log --json URL' has authors, for jq to choose from"),
         ("html", "'smallweb get --render html URL' lays a page out as HTML"),
         (
@@ -120,8 +155,24 @@ enum ForeignWords {
         ("output-document", "-o FILE writes the body to FILE"),
         ("J remote-header-name content-disposition", "-O takes the name from the URL alone"),
         ("url", "a URL is an operand"),
-        ("b cookie", "--header 'Cookie: NAME=VALUE' sends a cookie"),
-        ("u user", "write USER:PASSWORD@ before the host, or use --header 'Authorization: ...'"),
+        (
+            "b cookie cookie-jar load-cookies save-cookies",
+            "no cookies are kept; --header 'Cookie: NAME=VALUE' sends one"
+        ),
+        (
+            "u user",
+            "--netrc takes user and password from ~/.netrc, --header @FILE an Authorization field "
+                + "from a file"
+        ),
+        ("netrc-file", "--netrc reads ~/.netrc"),
+        (
+            "oauth2-bearer bearer",
+            "--header @FILE sends 'Authorization: Bearer TOKEN' from a file, which others cannot "
+                + "see"
+        ),
+        ("tor", "-x socks5h://127.0.0.1:9050 goes through Tor"),
+        ("dry-run", "'smallweb explain URL' shows what would be sent, without sending it"),
+        ("import", "@FILE.opml is a list of URLs, 'smallweb bookmarks import FILE' keeps them"),
         ("G get F form", "write a query into the URL, or send a body with --data"),
         (
             "data-raw data-binary post-data post-file body-data body-file",

@@ -177,16 +177,17 @@ extension Note {
 struct BodyOutput: EventSink {
     let sink: BodySink
     let log: FetchLog
+    /// Lays the page out, and writes it to the sink.
+    var page: (any EventSink)?
 
     func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head): try sink.begin(head)
-        case .body(let bytes): try sink.write(bytes)
-        default: break
-        }
+        if case .head(let head) = event { try sink.begin(head) }
+        if let page { return try page.take(event) }
+        if case .body(let bytes) = event { try sink.write(bytes) }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
+        try page?.finish(ending)
         try sink.commit(ending)
         for note in sink.notes { log.note(.note(note)) }
     }

@@ -89,11 +89,14 @@ enum BodyTarget: RecordTarget {
     case standardOutput(Patience)
     /// Buffered until all earlier URLs of a parallel run are finished.
     case held(Spool)
+    /// A file, for a page that is laid out.
+    case file(BodySink)
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         switch self {
         case .standardOutput(let patience): try StandardStream.output.write(bytes, patience)
         case .held(let spool): try spool.append(bytes)
+        case .file(let sink): try sink.write(bytes)
         }
     }
 
@@ -105,6 +108,7 @@ enum BodyTarget: RecordTarget {
         case .standardOutput(let patience):
             try StandardStream.output.write(line[...], isWhole: true, patience)
         case .held(let spool): try spool.append(line[...])
+        case .file(let sink): try sink.write(line[...])
         }
     }
 }

@@ -104,8 +104,9 @@ struct FittedSettings {
             settings.output.listing == .links || settings.output.withLinks
             || settings.output.followsLinks
             || settings.records.areWanted && settings.output.listing != nil
-            || !destination.isFile && settings.output.laysPagesOut
+            || !destination.isFile && settings.output.laysPagesOut || settings.rendersFiles
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone
+        request.mediaTypes = settings.crawl.mediaTypes
         request.limits.connectSeconds = settings.fetch.connectSeconds
         request.limits.idleSeconds = settings.fetch.readSeconds
         request.limits.totalSeconds = settings.fetch.totalSeconds

@@ -136,7 +136,8 @@ struct FetchReport {
         guard let message = ending.message else { return }
         let usual =
             ending.outcome == .needsInput
-            ? "give it with -d TEXT, or keep it secret with -d @FILE" : ending.remedy?.hint
+            ? "give it with -d TEXT, or keep it secret with -d @FILE, from a pipe with -d @-"
+            : ending.remedy?.hint
         say(ending.outcome, message, hint: hint ?? usual)
     }
 

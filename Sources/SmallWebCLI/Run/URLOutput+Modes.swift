@@ -32,7 +32,12 @@ extension URLOutput {
                 sinks.append(OpenedPage.Keeper(page, log))
             }
             sinks.append(page(to: sink.target, log, registry, style))
-        default: sinks.append(BodyOutput(sink: sink, log: log))
+        default:
+            let isLaidOut = settings.rendersFiles && sink.destination.isFile
+            sinks.append(
+                BodyOutput(
+                    sink: sink, log: log,
+                    page: isLaidOut ? page(to: .file(sink), log, registry, style) : nil))
         }
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if let links = records?.links {

@@ -153,6 +153,7 @@ extension RecordScope {
     init(_ settings: Settings) {
         self.init()
         wantsHeadAlone = settings.fetch.wantsHeadAlone
+        mediaTypes = settings.crawl.mediaTypes
         isRest = settings.fetch.resume != .fromStart
         keepsRefusals = settings.fetch.keepsRefusals
         listing = settings.output.listing

@@ -50,14 +50,14 @@ struct OutputSettings: Sendable {
         /// Plain text, or text with the terminal's escape sequences.
         case plain, text, ansi
         /// A markup fragment for other programs.
-        case html, markdown
+        case html, markdown, md
 
         /// `nil` for text.
         var markup: MarkupWriter.Format? {
             switch self {
             case .auto, .plain, .text, .ansi: nil
             case .html: .html
-            case .markdown: .markdown
+            case .markdown, .md: .markdown
             }
         }
     }
@@ -76,6 +76,13 @@ struct OutputSettings: Sendable {
     /// True if standard output gets pages laid out as text or markup.
     var laysPagesOut: Bool {
         rendering != .auto || isReading || Environment.isTerminal(1)
+    }
+}
+
+extension Settings {
+    /// True if files get pages laid out: that is for the command line to say.
+    var rendersFiles: Bool {
+        output.rendering != .auto && invocation.given.contains("render") && !fetch.wantsRawBody
     }
 }
 

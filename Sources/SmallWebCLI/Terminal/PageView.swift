@@ -188,7 +188,7 @@ struct PageStyle {
         usesColor =
             switch settings.rendering {
             case .auto: Environment.usesColor(color, on: 1)
-            case .plain, .text, .html, .markdown: false
+            case .plain, .text, .html, .markdown, .md: false
             case .ansi: color != .never
             }
         let links = settings.hyperlinks

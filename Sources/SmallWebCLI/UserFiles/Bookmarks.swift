@@ -29,6 +29,12 @@ enum Bookmarks {
             ?? []
     }
 
+    /// The URL of the bookmark with a title; `nil` for a URL, and without such a bookmark.
+    static func url(titled title: String) -> String? {
+        guard !title.contains(text: "://") else { return nil }
+        return try? all().first { $0.title.lowercased() == title.lowercased() }?.url
+    }
+
     /// Adds a bookmark, or changes the title of an existing one.
     static func add(_ url: String, title: String) throws(FetchError) {
         let uri = try URI(parsing: url)
@@ -59,10 +65,11 @@ enum Bookmarks {
         }
     }
 
-    /// - Parameter text: The URL as listed, or as added.
+    /// - Parameter text: The URL as listed, or as added; or its title.
     static func remove(_ text: String) throws(FetchError) {
         try change { bytes throws(FetchError) in
             let urls = bookmarks(in: bytes).map(\.url)
+            let text = url(titled: text) ?? text
             let url = urls.contains(text) ? text : (try? URI(parsing: text).description) ?? text
             guard urls.contains(url) else {
                 throw usageError(
@@ -99,6 +106,11 @@ enum Bookmarks {
 }
 
 extension Command {
+    private static func writeOPML() throws(FetchError) {
+        let bookmarks = try Bookmarks.all().map { ($0.url, $0.title) }
+        try StandardStream.output.writeForeign(FeedFormat.opml(title: "Bookmarks", bookmarks))
+    }
+
     static let bookmarks = Command(
         "bookmarks [ACTION] …", "keep URLs that completion offers first",
         manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
@@ -118,12 +130,8 @@ extension Command {
                 ],
                 options: ["json", "opml"]
             ) { settings, _ throws(FetchError) in
+                if settings.stores.writesOPML { return try writeOPML() }
                 let bookmarks = try Bookmarks.all()
-                if settings.stores.writesOPML {
-                    return try StandardStream.output.writeForeign(
-                        FeedFormat.opml(
-                            title: "Bookmarks", bookmarks.map { ($0.url, $0.title) }))
-                }
                 if bookmarks.isEmpty && !settings.records.areWanted {
                     try settings.note("no bookmarks yet: 'smallweb bookmarks add URL' adds one")
                 }
@@ -154,8 +162,10 @@ extension Command {
             .action(
                 "export", "the bookmarks as gemtext",
                 manual: "Writes the bookmarks as a page of gemtext, which most clients read.",
-                examples: ["smallweb bookmarks export > bookmarks.gmi": "Make a page of them"]
-            ) { _, _ throws(FetchError) in
+                examples: ["smallweb bookmarks export > bookmarks.gmi": "Make a page of them"],
+                options: ["opml"]
+            ) { settings, _ throws(FetchError) in
+                if settings.stores.writesOPML { return try writeOPML() }
                 for bookmark in try Bookmarks.all() {
                     try StandardStream.output.writeForeign(
                         "=> \(bookmark.url) \(bookmark.title)\n")

@@ -228,6 +228,8 @@ extension FetchError {
         indirect case bindIdentity(URI?)
         /// The URL of a proxy into the network that the host is part of.
         case useProxy(String)
+        /// User and password for the server.
+        case giveCredentials
         /// User and password of the proxy.
         case giveProxyCredentials
         case nameProxyAuthority

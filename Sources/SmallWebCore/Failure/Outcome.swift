@@ -129,7 +129,8 @@ extension Outcome {
             "The robots file of the server forbids it, and --robots or crawl was asked for"
         case .plugin: "A helper program crashed or broke its protocol"
         case .internal: "A bug in smallweb; please report it"
-        case .interrupted: "Stopped by a signal, which is raised again, or by --deadline"
+        case .interrupted:
+            "Stopped by a signal, which is raised again, by --deadline or --max-pages"
         }
     }
 }

@@ -193,6 +193,13 @@ public struct Head: Sendable, Hashable {
 }
 
 extension Head {
+    /// True unless the reply has a body of none of these types; patterns such as `text/*` stand for
+    /// many, and an empty list for all.
+    package func isOne(of mediaTypes: [String]) -> Bool {
+        mediaTypes.isEmpty || replyClass != .success
+            || mediaTypes.contains { mediaType?.matches($0) ?? false }
+    }
+
     /// The reply's class, the same words for every protocol.
     public enum Class: String, CaseIterable, Sendable, Hashable {
         case success, input, redirect

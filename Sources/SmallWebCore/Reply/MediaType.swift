@@ -40,6 +40,11 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         parameters["charset"]?.lowercased() ?? (isText ? "utf-8" : nil)
     }
 
+    /// True if a pattern such as `text/*` is for it.
+    func matches(_ pattern: String) -> Bool {
+        pattern.hasSuffix("/*") ? essence.hasPrefix(pattern.dropLast()) : essence == pattern
+    }
+
     /// True for lines for people. XML and JSON count: they are read like text, too.
     public var isText: Bool {
         essence.hasPrefix("text/") || essence == "application/gopher-menu"

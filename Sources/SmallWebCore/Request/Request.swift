@@ -11,6 +11,7 @@ public struct Request: Sendable {
         var programSecrets: [[UInt8]] = []
         var wantsRawBody = false
         var wantsHeadAlone = false
+        var mediaTypes: [String] = []
         var allowsEmptyReply = false
         var options = Request.Options()
         var resumeOffset: Int?
@@ -56,6 +57,16 @@ public struct Request: Sendable {
     public var wantsHeadAlone: Bool {
         get { parts.value.wantsHeadAlone }
         set { parts.value.wantsHeadAlone = newValue }
+    }
+    /// Media types whose bodies are wanted, such as `text/*`; empty for all. The fetch of another
+    /// one ends after its head.
+    package var mediaTypes: [String] {
+        get { parts.value.mediaTypes }
+        set { parts.value.mediaTypes = newValue }
+    }
+    /// True if the body of a reply with this head is wanted, as far as its type goes.
+    package func wantsBody(of head: Head) -> Bool {
+        !wantsHeadAlone && head.isOne(of: mediaTypes)
     }
     /// True if a reply without a single byte is a success, also where the protocol has no other
     /// sign of a reply.

@@ -10,10 +10,11 @@ extension Command {
             + "the addresses in the order in which they are tried, proxy, trust, identity, "
             + "redirects, the file for the body, the settings that come from config files, each "
             + "with its file and line, and the exact bytes of the first request, with secrets as "
-            + "***. No connection is made and no file is written; only the name is resolved. "
+            + "***. No connection is made and no file is written; only the name is resolved. With "
+            + "--robots the robots file of the server is fetched, and the line that decides is "
+            + "shown. "
             + "Requests over TLS are shown as they are before encryption, HTTP as version 1.1 "
-            + "has it. What 'smallweb put URL FILE' would send is shown for the same URL with "
-            + "--data @FILE.",
+            + "has it. 'smallweb explain put URL FILE' shows what put would send.",
         examples: [
             "smallweb explain gemini://geminiprotocol.net/": "What get would do",
             "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
@@ -21,7 +22,14 @@ extension Command {
         ],
         taker: .explain
     ) { settings, operands throws(FetchError) in
-        var settings = settings
+        var (settings, operands) = (settings, operands)
+        // `explain put URL FILE`, and the same of get.
+        if let word = operands.first, ["get", "put"].contains(word), operands.count > 1 {
+            operands.removeFirst()
+            if word == "put", operands.count == 2 {
+                settings.fetch.input = .file(operands.removeLast())
+            }
+        }
         settings.fetch.promptsAllowed = false
         settings.fetch.secretsToAsk = []
         // The same run as in `get`.
@@ -95,8 +103,10 @@ private struct ExplainCommand: Sendable {
         if isUpload {
             // As `put` sends it.
             let input = try settings.fetch.input?.read(within: settings.fetch.totalSeconds)
+            let file: String? =
+                if case .file(let name)? = get.settings.fetch.input { name } else { nil }
             request.upload = try PutCommand.upload(
-                bytes: input ?? [], to: made.scheme, isRehearsal: true)
+                bytes: input ?? [], of: file, to: made.scheme, isRehearsal: true)
         }
         let rehearsal = try await fetcher.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
@@ -117,6 +127,9 @@ private struct ExplainCommand: Sendable {
             explanation.note(settings.connection.http)
         }
         explanation.note(rehearsal.way)
+        if let robots = settings.connection.robots {
+            explanation.robots = .some(try await robots.rule(for: request, fetcher))
+        }
         if endpoint.security == .tls {
             explanation.trust = try Self.trust(settings.connection, endpoint, request.scheme)
             explanation.identity = try Self.identity(settings.connection, request, fetcher.registry)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebFormats
 internal import SmallWebRecords
 internal import SmallWebTransport
 
@@ -31,6 +32,8 @@ struct Explanation {
     var detour: String?
     var trust: Trust?
     var identity: String?
+    /// The line of the robots file that decides; the inner value is `nil` if none does.
+    var robots: Robots.Rule??
     var redirects = RedirectPolicy()
     var output = ""
     /// `FILE:LINE` of each setting from a config file, by the option's long name.
@@ -83,6 +86,11 @@ extension Explanation {
             rows.append(("redirects", redirectsSentence))
         } else {
             rows.append(("connect to", "nothing: no connection is needed"))
+        }
+        if let robots {
+            let word = robots?.isAllow ?? true ? "allowed" : "forbidden"
+            rows.append(
+                ("robots", robots.map { "\(word) by \($0)" } ?? "\(word): no line is about it"))
         }
         rows.append(("body goes to", output))
         rows += origins.map { ("setting", "\($0.key), from \($0.value)") }
@@ -159,6 +167,11 @@ extension JSONWriter {
         member("redirects", object: explanation.redirects) { writer, redirects in
             writer.member("max", redirects.follows ? redirects.limit : 0)
             writer.member("other_schemes", array: redirects.otherSchemes.sorted()) { $0.value($1) }
+        }
+        member("robots", object: explanation.robots) { writer, rule in
+            writer.member("allowed", rule?.isAllow ?? true)
+            writer.member("rule", rule?.text)
+            writer.member("line", rule?.number)
         }
         member("output", explanation.output)
         member("origin", object: explanation.origins) { writer, origins in

@@ -104,6 +104,15 @@ struct GetCommand: Sendable {
         if let name = settings.fetch.missingFile {
             try settings.note("--time-cond: there is not a file \(name): everything is fetched")
         }
+        if settings.rendersFiles && settings.fetch.resume != .fromStart {
+            throw usageError("--render and --continue exclude each other")
+        }
+        if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }),
+            case .flag(true)? = settings.fetch.options["tar"]
+        {
+            throw usageError(
+                "\(file) would not be compressed", hint: "smallweb get --tar URL | gzip > \(file)")
+        }
         if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
             throw usageError("--etag-save is for one URL", hint: "--if-changed is for many")
         }

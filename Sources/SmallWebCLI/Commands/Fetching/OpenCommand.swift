@@ -8,7 +8,8 @@ extension Command {
         manual: "Lays a page out for reading and shows it with a pager: gemtext and plain text "
             + "wrapped to the width of the terminal, links, gopher menus, listings of Nex and "
             + "directories of Git repositories numbered, their URLs at the end. With N it opens "
-            + "the page that this link leads to. On a terminal the first line of a page is its "
+            + "the page that this link leads to. The title of a bookmark stands for its URL. "
+            + "On a terminal the first line of a page is its "
             + "URL, and after it smallweb asks what to do next; --no-input asks nothing. The "
             + "number of a link and Enter open that link. A key acts at once, and an Enter behind "
             + "it changes nothing: "
@@ -41,6 +42,7 @@ extension Command {
             throw usageError("open wants the number of a link, not \"\(operands[1])\"")
         }
         var reader = Reader(settings)
-        return try reader.run(operands[0], link: number)
+        let url = Bookmarks.url(titled: operands[0]) ?? operands[0]
+        return try reader.run(url, link: number)
     }
 }

@@ -39,7 +39,8 @@ extension Command {
         // Answering a prompt would require sending the body again.
         settings.fetch.promptsAllowed = false
         return try GetCommand(settings, [url]).run()
-    }.with(\.mainOptions, ["mime", "token-file", "delete", "identity"]).with(\.canUse) {
+    }.with(\.mainOptions, ["mime", "token-file", "ask-token", "delete", "identity"]).with(\.canUse)
+    {
         $0.uploads != nil
     }
 }
@@ -57,13 +58,15 @@ enum PutCommand {
         _ settings: inout Settings, for url: String, _ file: String?
     ) throws(FetchError) {
         let registry = try settings.registry()
-        guard let scheme = registry[URI.scheme(of: url) ?? ""]?.scheme, let uploads = scheme.uploads
-        else {
+        let scheme = URI.scheme(of: url) ?? ""
+        guard let scheme = registry[scheme]?.scheme, let uploads = scheme.uploads else {
             let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
                 .joined(separator: ", ")
             throw usageError(
                 "nothing can be uploaded to \(URI.shown(url))",
-                hint: "the URL comes before the file, and uploads are for \(names)")
+                hint: registry.hasHeaderFields(scheme)
+                    ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
+                    : "the URL comes before the file, and uploads are for \(names)")
         }
         // Sections of the config file can name secrets and their files, too.
         let own = try settings.configuration.applied(to: settings, for: url)
@@ -96,22 +99,26 @@ enum PutCommand {
                 "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
                 hint: "say so with --delete")
         }
-        let path = (try? URI(parsing: url).path) ?? ""
         var upload = Request.Upload(
-            byteCount: bytes.count,
-            mediaType: mediaType(of: file ?? "") ?? mediaType(of: path)
-                ?? scheme.uploads?.mediaType ?? "application/octet-stream"
+            byteCount: bytes.count, mediaType: mediaType(of: file, to: url, scheme)
         ) { () throws(FetchError) in try bytes.next() }
         upload.rewind = { () throws(FetchError) in try bytes.rewind() }
         return upload
     }
 
+    /// The type of a file, or that of the page at the URL.
+    private static func mediaType(of file: String?, to url: String, _ scheme: Scheme) -> String {
+        mediaType(of: file ?? "") ?? mediaType(of: (try? URI(parsing: url).path) ?? "")
+            ?? scheme.uploads?.mediaType ?? "application/octet-stream"
+    }
+
     /// Creates an upload of bytes in memory.
     ///
+    /// - Parameter file: The name of the file in which they are; `nil` for the usual type.
     /// - Throws: `usage` for a scheme without uploads, or for an empty upload that would delete the
     ///   page.
     static func upload(
-        bytes: [UInt8], to scheme: Scheme, isRehearsal: Bool = false
+        bytes: [UInt8], of file: String? = nil, to scheme: Scheme, isRehearsal: Bool = false
     ) throws(FetchError) -> Request.Upload {
         guard let uploads = scheme.uploads else {
             throw usageError("nothing can be uploaded over \(scheme.name)")
@@ -119,7 +126,9 @@ enum PutCommand {
         guard !bytes.isEmpty || isRehearsal || !uploads.deletesWhenEmpty else {
             throw usageError("the upload is empty, which would delete the page")
         }
-        return Request.Upload(bytes, mediaType: uploads.mediaType)
+        return Request.Upload(
+            bytes,
+            mediaType: file.map { mediaType(of: $0, to: "", scheme) } ?? uploads.mediaType)
     }
 
     /// The media type by file extension; `nil` without an extension.

@@ -40,7 +40,13 @@ private struct VerbCommand {
 
     func run(_ operands: [String]) throws(FetchError) -> Int32 {
         let last = min(settings.invocation.lastOperands, operands.count)
-        let words = operands.dropLast(last)
+        var words = Array(operands.dropLast(last))
+        if words.count == 3, verb.synopsis.contains(text: " RANGE"), !words[0].contains(text: "..")
+        {
+            // As in git: two versions are a range.
+            if URI.scheme(of: words[2]) != nil { words.insert(words.removeLast(), at: 0) }
+            words[1...] = ["\(words[1])..\(words[2])"]
+        }
         guard let url = words.first else {
             throw usageError("no URL", hint: "usage: smallweb \(verb.synopsis)")
         }

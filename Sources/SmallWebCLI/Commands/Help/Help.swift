@@ -69,7 +69,8 @@ package enum Help {
     /// Most important first.
     private static let mainOptions = [
         "output", "remote-name", "output-dir", "continue-at", "data", "show-headers", "json",
-        "jobs", "retry", "max-time", "max-filesize", "header", "proxy", "identity", "insecure",
+        "jobs", "retry", "max-time", "max-filesize", "header", "render", "proxy", "identity",
+        "insecure",
         "silent", "verbose",
     ]
 

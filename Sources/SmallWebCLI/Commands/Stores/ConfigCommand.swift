@@ -15,11 +15,18 @@ extension Command {
         operands: [.optionName], taker: .configured
     ) { settings, operands throws(FetchError) in
         let configuration = try Configuration.load(settings, keepsProblems: true)
+        let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config") ?? "a file"
+        guard operands.count < 2 else {
+            let (name, value) = (operands[operands.count - 2], operands[operands.count - 1])
+            throw usageError(
+                "config changes nothing", hint: "write '\(name) = \(value)' into \(path)")
+        }
         if let name = operands.first, Option.named(name[...]) == nil,
             !configuration.entries.contains(where: { $0.option.long == name })
         {
-            let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config") ?? "a file"
-            let isAction = ["path", "file", "edit", "show", "list", "get", "set"].contains(name)
+            let isAction =
+                ["path", "file", "edit", "show", "list", "get", "set"].contains(name)
+                || name.contains("=")
             throw usageError(
                 "unknown option \"\(name)\"",
                 hint: URI.scheme(of: name) != nil

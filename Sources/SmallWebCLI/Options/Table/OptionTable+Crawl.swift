@@ -46,14 +46,28 @@ extension Option {
                 settings.crawl.excluded.append(try OptionValue.expression(value, "--exclude"))
             }),
         Option(
-            "robots", .crawl.with(takers: .lists), "obey robots files",
+            "types", .crawl, "crawl: only pages of these media types",
+            manual: "The media types of the pages to fetch, separated by commas; text/* stands for "
+                + "all that begin so. A page of another type ends after its head, and links of it "
+                + "are not followed.",
+            example: "smallweb crawl --types text/gemini,text/plain gemini://example.org/",
+            .value("LIST") { settings, value throws(FetchError) in
+                let types = value.lowercased().split(separator: ",").map(String.init)
+                guard !types.isEmpty, types.allSatisfy({ MediaType(parsing: $0) != nil }) else {
+                    throw usageError("--types wants media types, such as text/gemini,image/*")
+                }
+                settings.crawl.mediaTypes = types
+            }),
+        Option(
+            "robots", .crawl.with(takers: [.lists, .explain]), "obey robots files",
             manual: "Asks for the robots file of each server before its first URL, and for no URL "
                 + "that it forbids: that is the outcome robots, with exit status 104. crawl does "
                 + "so always.",
             example: "smallweb get --robots --as webproxy gemini://example.org/",
             .flag { settings, isOn in settings.crawl.obeysRobots = isOn }),
         Option(
-            "as", .crawl.with(takers: [.crawl, .lists]), "for robots files: what pages are for",
+            "as", .crawl.with(takers: [.crawl, .lists, .explain]),
+            "for robots files: what pages are for",
             manual: "The purposes by which robots files of Gemini and its kin name robots: "
                 + "archiver, indexer, researcher, webproxy, separated by commas. By default the "
                 + "first three: what is forbidden to one of them is not fetched.",

@@ -237,12 +237,20 @@ extension Option {
             manual: "Answers a prompt in advance: the query of a Gemini URL, the words of a gopher "
                 + "search. It is encoded for you. Over HTTP and Spartan it is data instead, sent "
                 + "byte for byte. @FILE reads it from a file, @- from standard "
-                + "input, which keeps it out of the process list.",
+                + "input, which keeps it out of the process list. Given again, it is joined with "
+                + "&, as with curl.",
             example: "smallweb get -d 'small web' gopher://gopher.floodgap.com/7/v2/vs",
-            .value("TEXT") { settings, value in
-                settings.fetch.input =
-                    value.hasPrefix("@")
-                    ? .file(String(value.dropFirst())) : .bytes(value.systemBytes)
+            .value("TEXT") { settings, value throws(FetchError) in
+                var input = InputSource.Origin.bytes(value.systemBytes)
+                if value.hasPrefix("@") { input = .file(String(value.dropFirst())) }
+                let isAgain = settings.invocation.given.count { $0 == "data" } > 1
+                if isAgain, let before = settings.fetch.input {
+                    guard case .bytes(let first) = before, case .bytes(let second) = input else {
+                        throw usageError("--data @FILE is for all of the data: give it once")
+                    }
+                    input = .bytes(first + [UInt8(ascii: "&")] + second)
+                }
+                settings.fetch.input = input
             }),
         Option(
             "netrc", .requests, "user and password from ~/.netrc",
