@@ -111,6 +111,7 @@ import Testing
         ] {
             let result = try smallweb.run(["explain", "-k", "--robots", capsule.place + path])
             #expect(result.status == 0 && result.text.contains(words), "\(result.text)")
+            #expect(result.text.contains(path + "\\r\\n"), "\(result.text)")
             let record = try smallweb.run([
                 "explain", "-k", "--robots", "--json", capsule.place + path,
             ])

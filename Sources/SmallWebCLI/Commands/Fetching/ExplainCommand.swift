@@ -108,7 +108,8 @@ private struct ExplainCommand: Sendable {
             request.upload = try PutCommand.upload(
                 bytes: input ?? [], of: file, to: made.scheme, isRehearsal: true)
         }
-        let rehearsal = try await fetcher.rehearse(request)
+        // The request for a robots file is not the one to show.
+        let rehearsal = try await fetcher.changed { $0.robots = nil }.rehearse(request)
         guard let entry = fetcher.registry[request.scheme.name] else {
             preconditionFailure("a request is made from a registry entry")
         }
