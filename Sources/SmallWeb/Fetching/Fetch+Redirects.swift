@@ -43,7 +43,7 @@ extension Fetch {
             next.limits = request.limits
             next.wantsRawBody = request.wantsRawBody
             next.wantsHeadAlone = request.wantsHeadAlone
-            next.mediaTypes = request.mediaTypes
+            if !request.mediaTypes.isEmpty { next.mediaTypes = request.mediaTypes }
             next.allowsEmptyReply = request.allowsEmptyReply
             next.wantsItems = request.wantsItems
             next.validator = request.validator

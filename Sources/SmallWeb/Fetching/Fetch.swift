@@ -216,7 +216,8 @@ struct Fetch {
         let dialer = try network.dialer(request, hop)
         var reading = Reading(limit: limits.bodyBytesMax)
         let (page, isProgram) = (request, entry.handler.programVersion != nil)
-        let wantsRefusals = wantsRefusals
+        let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
+        let choosesTypes = !request.mediaTypes.isEmpty
         func take(_ event: Event) async throws(FetchError) {
             switch event {
             case .head(let reply):
@@ -254,7 +255,8 @@ struct Fetch {
             // While a fast server sends, nothing else checks the deadline.
             try LongWork.check(deadline)
             if case .head(let reply) = event, !reply.hasNoBody,
-                !page.wantsBody(of: reply) || !wantsRefusals && reply.replyClass != .success
+                wantsHeadAlone || choosesTypes && !reply.isOne(of: page.mediaTypes)
+                    || !wantsRefusals && reply.replyClass != .success
             {
                 reading.isEnough = true
                 // Caught below: it tells the plugin to stop.

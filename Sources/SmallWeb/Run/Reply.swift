@@ -60,7 +60,8 @@ package final class Reply {
     private func pass(_ event: Event) throws(FetchError) {
         if case .head(let head) = event {
             isWanted =
-                request.wantsBody(of: head) && (head.replyClass == .success || keepsRefusals)
+                !request.wantsHeadAlone && head.isOne(of: request.mediaTypes)
+                && (head.replyClass == .success || keepsRefusals)
         }
         for watcher in watchers { try watcher.take(event) }
         guard isWanted else { return }

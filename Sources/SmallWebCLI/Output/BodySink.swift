@@ -177,19 +177,35 @@ extension Note {
 struct BodyOutput: EventSink {
     let sink: BodySink
     let log: FetchLog
-    /// Lays the page out, and writes it to the sink.
-    var page: (any EventSink)?
 
     func take(_ event: Event) throws(FetchError) {
-        if case .head(let head) = event { try sink.begin(head) }
-        if let page { return try page.take(event) }
-        if case .body(let bytes) = event { try sink.write(bytes) }
+        switch event {
+        case .head(let head): try sink.begin(head)
+        case .body(let bytes): try sink.write(bytes)
+        default: break
+        }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        try page?.finish(ending)
         try sink.commit(ending)
         for note in sink.notes { log.note(.note(note)) }
+    }
+}
+
+/// A page that is laid out into a file.
+struct PageFile: EventSink {
+    let file: BodyOutput
+    /// Writes to the sink of ``file``.
+    let page: any EventSink
+
+    func take(_ event: Event) throws(FetchError) {
+        if case .head = event { try file.take(event) }
+        try page.take(event)
+    }
+
+    func finish(_ ending: Ending) throws(FetchError) {
+        try page.finish(ending)
+        try file.finish(ending)
     }
 }
 

@@ -106,7 +106,7 @@ struct FittedSettings {
             || settings.records.areWanted && settings.output.listing != nil
             || !destination.isFile && settings.output.laysPagesOut || settings.rendersFiles
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone
-        request.mediaTypes = settings.crawl.mediaTypes
+        if !settings.crawl.mediaTypes.isEmpty { request.mediaTypes = settings.crawl.mediaTypes }
         request.limits.connectSeconds = settings.fetch.connectSeconds
         request.limits.idleSeconds = settings.fetch.readSeconds
         request.limits.totalSeconds = settings.fetch.totalSeconds

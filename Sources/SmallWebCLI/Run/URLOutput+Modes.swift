@@ -32,12 +32,12 @@ extension URLOutput {
                 sinks.append(OpenedPage.Keeper(page, log))
             }
             sinks.append(page(to: sink.target, log, registry, style))
-        default:
-            let isLaidOut = settings.rendersFiles && sink.destination.isFile
+        case nil where settings.rendersFiles && sink.destination.isFile:
             sinks.append(
-                BodyOutput(
-                    sink: sink, log: log,
-                    page: isLaidOut ? page(to: .file(sink), log, registry, style) : nil))
+                PageFile(
+                    file: BodyOutput(sink: sink, log: log),
+                    page: page(to: .file(sink), log, registry, style)))
+        default: sinks.append(BodyOutput(sink: sink, log: log))
         }
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if let links = records?.links {

@@ -64,10 +64,6 @@ public struct Request: Sendable {
         get { parts.value.mediaTypes }
         set { parts.value.mediaTypes = newValue }
     }
-    /// True if the body of a reply with this head is wanted, as far as its type goes.
-    package func wantsBody(of head: Head) -> Bool {
-        !wantsHeadAlone && head.isOne(of: mediaTypes)
-    }
     /// True if a reply without a single byte is a success, also where the protocol has no other
     /// sign of a reply.
     public var allowsEmptyReply: Bool {
