@@ -71,6 +71,11 @@ import Testing
         #expect(again.status == 0 && again.errors.contains("nothing is left; to fetch all of it"))
         #expect(try crawl("--mirror", "m").status == 0)
         #expect(smallweb.home.files(below: "m").contains { $0.hasSuffix("/index.gmi") })
+        for words in [["--warc", "a.warc"], ["--cache"]] {
+            let result = try smallweb.run(
+                ["crawl", "-k", "--per-host-delay", "0"] + words + [capsule.place + "/"])
+            #expect(result.text.split(separator: "\n").count == 3, "\(words): \(result.errors)")
+        }
         #expect(try crawl("--depth", "0").text.split(separator: "\n").count == 1)
         // A check begins again when it is over.
         for page in ["=> a A\n=> /gone\n", "=> a A\n=> /gone\n=> /lost\n", "=> a A\n"] {

@@ -159,6 +159,8 @@ import Testing
         ("feed --opml gemini://h.test/", "--opml is for 'smallweb bookmarks list'"),
         ("put http://h.test/ /dev/null", "smallweb get -X PUT -d @FILE http://h.test/"),
         ("-n http://h.test/", "max-count wants a number from 1 to 100000, not \"http"),
+        ("diff git://127.0.0.1:1/r v1 v2", "/r?diff=v1..v2: "),
+        ("diff v1 v2 git://127.0.0.1:1/r", "/r?diff=v1..v2: "),
         ("-K /dev/null", "a list of URLs is @FILE"),
         ("get --tar -o a.tar.gz git://h.test/r", "| gzip > a.tar.gz"),
         ("get -d a -d @x http://h.test/", "give it once"),

@@ -113,6 +113,8 @@ internal import Testing
     func theHintNamesTheNearestVersion(_ wanted: Case) async throws {
         for (version, hint) in [
             ("mian", "did you mean main?"), ("V1", "did you mean v1?"), ("nothing", nil),
+            ("HEAD~1", "~ and ^ are not understood: name a commit by its id"),
+            ("README.md", "a path in the repository comes after --, or after // in its URL"),
             (
                 "0123abc",
                 "a server finds an object by all \(wanted.format.byteCount * 2) digits of its id"
