@@ -57,6 +57,7 @@ struct GeminiHeader: Hashable {
         default:
             // Seconds until specification 0.16, free text since: used if it is a number.
             let isNumber = !meta.isEmpty && meta.utf8.allSatisfy(ASCII.isDigit)
+            head.isRateLimited = status == 44
             if status == 44 && isNumber {
                 head.retryAfter = .seconds(ASCII.decimal(meta.utf8, max: 86_400) ?? 86_400)
             }

@@ -101,6 +101,8 @@ public struct HTTPPlugin: ProtocolHandler {
         head.mediaType = reply["content-type"].flatMap { MediaType(parsing: $0) }
         // The length of an encoded body is not the length of the decoded one.
         if reply.codings("content-encoding").isEmpty { head.bodyBytes = reply.contentLength }
+        head.isRateLimited = reply.status == 429
+        head.refusesMethod = method == "HEAD" && [405, 501].contains(reply.status)
         if head.replyClass == .redirect {
             head.redirectTarget = reply.location
             head.isPermanentRedirect = reply.status == 301 || reply.status == 308

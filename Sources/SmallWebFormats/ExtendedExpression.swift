@@ -32,6 +32,8 @@ package struct ExtendedExpression: Sendable {
         case start, end, wordStart, wordEnd, wordEdge, noWordEdge
     }
 
+    /// The expression as written.
+    package let text: String
     private var steps: [Step] = []
     private var start = 0
 
@@ -40,6 +42,7 @@ package struct ExtendedExpression: Sendable {
         guard text.utf8.count <= Self.bytesMax else {
             throw Problem(message: "has more than 1 KiB")
         }
+        self.text = text
         var parser = ExpressionParser(Array(text.utf8))
         let tree = try parser.parse()
         steps.append(.match)

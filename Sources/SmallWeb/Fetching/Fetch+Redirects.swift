@@ -149,6 +149,9 @@ extension Fetch {
 public struct RedirectPolicy: Sendable, Hashable {
     /// False to follow none.
     public var follows = true
+    /// Where none is followed: true to refuse those that would not be, and to end the others with
+    /// ``Ending/redirectTarget``.
+    package var judges = false
     /// Most redirects in a row (the Gemini specification's figure).
     public var limit = 5
     /// Schemes that a redirect may lead to from another one; empty for none.

@@ -98,8 +98,9 @@ struct Fetch {
     // exchange waits for the server.
     @inline(never)
     private mutating func follow(_ ending: Ending, hops: Int) async throws(FetchError) -> Bool {
+        let policy = fetcher.options.redirects
         guard let head = ending.head, head.replyClass == .redirect,
-            let target = head.redirectTarget, fetcher.options.redirects.follows
+            let target = head.redirectTarget, policy.follows || policy.judges
         else { return false }
         let (next, note): (Request, Note?)
         do throws(FetchError) {
@@ -108,8 +109,12 @@ struct Fetch {
             try check(next, hops: hops)
         } catch  where error.outcome == .redirectRefused {
             // The reply stands; only following it is refused.
-            try await emit(.head(head))
+            if policy.follows { try await emit(.head(head)) }
             ending.refuse(error)
+            return false
+        }
+        guard policy.follows else {
+            ending.redirectTarget = next.uri
             return false
         }
         var redirect = Ending.Redirect(

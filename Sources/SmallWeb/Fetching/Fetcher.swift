@@ -137,6 +137,17 @@ package final class Fetcher: Sendable {
             scheme: entry.scheme)
     }
 
+    /// A request to a place that the user has not named: as after a redirect from another origin.
+    package func withoutSecrets(_ request: Request) -> Request {
+        guard !request.options.isEmpty || request.input != nil,
+            let handler = registry[request.scheme.name]?.handler
+        else { return request }
+        let carried = handler.carried(from: request, status: nil, isSameOrigin: false)
+        var request = request
+        (request.options, request.input) = (carried.options, carried.input)
+        return request
+    }
+
     /// Runs a fetch, redirects included, and passes its events to `emit` as they happen.
     ///
     /// - Parameter emit: Returns when it has taken the event; while it does not, nothing more is

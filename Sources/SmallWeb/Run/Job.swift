@@ -13,6 +13,10 @@ package enum Attempt: Sendable {
         case .failed(let error): error.outcome
         }
     }
+    /// Time for which the server asks to be left alone; `nil` if it does not.
+    package var pause: Duration? {
+        ending?.head?.retryAfter.flatMap { $0 > .zero ? $0 : nil }
+    }
 }
 
 extension Attempt {

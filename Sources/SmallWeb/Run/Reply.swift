@@ -40,10 +40,10 @@ package final class Reply {
         (self.keepsRefusals, self.pace) = (keepsRefusals, pace)
     }
 
-    /// The same with another watcher.
-    package func watched(by watcher: any EventSink) -> Reply {
+    /// The same for another request, with a first watcher.
+    package func watched(by watcher: any EventSink, to request: Request) -> Reply {
         Reply(
-            to: request, log, watchers: watchers + [watcher], sinks: sinks,
+            to: request, log, watchers: [watcher] + watchers, sinks: sinks,
             keepsRefusals: keepsRefusals, pace: pace)
     }
 

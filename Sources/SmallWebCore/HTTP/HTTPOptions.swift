@@ -71,7 +71,8 @@ public struct HTTPOptions: Sendable, Hashable {
         let options = HTTPOptions(request)
         let before = options.redirected(status: status, isSameOrigin: true)
         let after = options.redirected(status: status, isSameOrigin: isSameOrigin)
-        var carried = Request.Carried(request.options)
+        var carried = Request.Carried(
+            isSameOrigin ? request.options : request.options.withoutSecrets)
         carried.input = after.body
         for key in ["user-agent", "referer", "header"] { carried.options[key] = nil }
         for field in after.fields {

@@ -22,7 +22,7 @@ public protocol ProtocolHandler: Sendable {
     var programVersion: String? { get }
 
     /// The part of `request` that is sent on after a redirect: by default all options, which other
-    /// protocols ignore, and no input.
+    /// protocols ignore, but no secret to another origin, and no input.
     ///
     /// - Parameter isSameOrigin: True if scheme, host and port stay the same.
     func carried(
@@ -65,10 +65,12 @@ extension ProtocolHandler {
         request.upload != nil || request.input != nil && request.scheme.input == .body
     }
 
-    /// All options, and no input.
+    /// All options but the secrets of another origin, and no input.
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
-    ) -> Request.Carried { Request.Carried(request.options) }
+    ) -> Request.Carried {
+        Request.Carried(isSameOrigin ? request.options : request.options.withoutSecrets)
+    }
 }
 
 extension Request {

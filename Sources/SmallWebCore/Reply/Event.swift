@@ -47,6 +47,8 @@ public struct Head: Sendable, Hashable {
         var bodyBytes: Int?
         var suggestedName: String?
         var retryAfter: Duration?
+        var isRateLimited = false
+        var refusesMethod = false
         var hasNoUsualSize = false
         var isGone = false
         var isUnchanged = false
@@ -139,6 +141,17 @@ public struct Head: Sendable, Hashable {
     public var retryAfter: Duration? {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }
+    }
+    /// For ``Head/Class/temporaryFailure``: true if the server asks for fewer requests, with or
+    /// without ``retryAfter``.
+    public var isRateLimited: Bool {
+        get { parts.value.isRateLimited }
+        set { parts.value.isRateLimited = newValue }
+    }
+    /// For a refusal: true if it is of the method of a request for the head alone.
+    public var refusesMethod: Bool {
+        get { parts.value.refusesMethod }
+        set { parts.value.refusesMethod = newValue }
     }
     /// True if the body may be of any size, such as an archive made while it is sent: the default
     /// size limit does not apply to it.
@@ -333,9 +346,11 @@ public final class Ending: @unchecked Sendable {
     /// `ok`, or the kind of the refusal.
     public package(set) var outcome: Outcome
     /// The proof, or lack of it, that nothing is missing.
-    public let completeness: Completeness
+    public package(set) var completeness: Completeness
     /// The URI of the reply, after redirects.
     public let uri: URI
+    /// The target of a redirect that could be followed, and was not.
+    package var redirectTarget: URI?
     /// The reply's head; `nil` where the protocol has none.
     public let head: Head?
     /// Body bytes delivered.

@@ -174,6 +174,13 @@ extension Request {
             values.values.compactMap { if case .secret(let bytes) = $0 { bytes } else { nil } }
         }
 
+        /// The options of a request to a place that the secrets are not for.
+        package var withoutSecrets: Options {
+            var options = self
+            options.values = values.filter { if case .secret = $0.value { false } else { true } }
+            return options
+        }
+
         /// Adds one value of an option that may be repeated.
         public mutating func append(_ value: String, to key: String) {
             values[key] = .list(list(key) + [value])
