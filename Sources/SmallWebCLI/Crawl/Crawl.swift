@@ -13,13 +13,26 @@ final class Crawl: Source {
     final class Place {
         let name: String
         /// Where the lines of waiting URLs are in the file; ``next`` is the first of them.
-        fileprivate var offsets: [UInt32] = []
-        fileprivate var next = 0
+        private var offsets: [UInt32] = []
+        private var next = 0
+        /// Depths of those of ``offsets``, in ascending order; empty without a limit of the depth.
+        private var depths: [UInt16] = []
         /// Those to be asked again, first.
-        fileprivate var again: [CrawlFile.Entry] = []
-        fileprivate var isQueued = false
-        fileprivate var pages = 0
+        var again: [CrawlFile.Entry] = []
+        /// Those that failed for now: the next run asks again.
+        var failed = 0
+        var isQueued = false
+        /// URLs of it that were found, also in earlier runs.
+        var pages = 0
+        /// Least depth of a page that is under way.
+        var depth = Int.max
+        /// False until a reply has had a sign of its end.
+        var endsReplies = false
+        /// Replies without one that may be whole.
+        var unended = 0
         var underWay = 0
+        /// True once this run has asked it for a page.
+        var isAsked = false
         /// Requests in a row that got no connection.
         var refusals = 0
         /// Replies in a row that asked for a pause.
@@ -28,58 +41,112 @@ final class Crawl: Source {
         var isSlow = false
         /// The reason why it is left for this run.
         var reason: String?
-        fileprivate var failure: Outcome?
 
         init(_ name: String) { self.name = name }
 
-        fileprivate var waiting: Int { offsets.count - next + again.count }
+        var unasked: Int { offsets.count - next + again.count }
+
+        /// - Parameter depth: `nil` without a limit of the depth.
+        func add(_ offset: UInt32, depth: UInt16?) {
+            guard let depth else { return offsets.append(offset) }
+            let index = depths[next...].lastIndex { $0 <= depth }.map { $0 + 1 } ?? next
+            depths.insert(depth, at: index)
+            offsets.insert(offset, at: index)
+        }
+
+        /// The least depth of ``offsets``.
+        var nextDepth: Int { next < depths.count ? Int(depths[next]) : .max }
+
+        /// Where the line of the next URL is; `nil` if there is none.
+        func pop() -> UInt32? {
+            guard next < offsets.count else { return nil }
+            defer {
+                next += 1
+                if next >= 1024, 2 * next >= offsets.count {
+                    offsets.removeFirst(next)
+                    if !depths.isEmpty { depths.removeFirst(next) }
+                    next = 0
+                }
+            }
+            return offsets[next]
+        }
     }
 
     let context: RunContext
     let file: CrawlFile
     let rules: CrawlSettings
-    private let robots: RobotsGate
-    /// For places that no seed names: refuses private addresses.
+    let robots: RobotsGate
+    /// For seeds that were not given in this run: shows them nothing that is meant for others.
+    private let reserved: Fetcher
+    /// For places that no seed names: refuses private addresses, too.
     private let strict: Fetcher
+    /// Places of the URLs given in this run, with user and password.
+    private let given: [String: [UInt8]?]
+    /// False if the links of pages are all that is wanted.
+    let needsBodies: Bool
     private(set) var scope: CrawlScope
     private var traps = CrawlTraps()
-    private var seeds: Set<String> = []
-    private var places: [String: Place] = [:]
+    private(set) var seeds: Set<String> = []
+    private(set) var places: [String: Place] = [:]
     /// Places that may have a URL to hand out.
     private var turn: ArraySlice<Place> = []
-    private let bell = Bell()
-    private var underWay = 0
+    let bell = Bell()
+    var underWay = 0
     private var pages = 0
     /// True once ``CrawlSettings/pagesMax`` has kept a URL from being asked.
-    private(set) var isCut = false
+    var isCut = false
     /// Pages that were fetched, or have failed.
-    private(set) var done = 0
+    var done = 0
+    /// What is to be said of places at the end.
+    var notices: [String] = []
     /// URLs that were not followed, by reason.
     private(set) var skipped: [String: Int] = [:]
-    /// The outcome of a seed that robots forbid.
-    private(set) var seedFailure: Outcome?
     /// The first requests wait for it: one may have been under way when an earlier run was killed.
     private let start: Instant
 
     private var registry: Registry { context.fetcher.registry }
-    private var paceSeconds: Double { context.policy.hostSeconds }
+    var paceSeconds: Double { context.policy.hostSeconds }
+    /// Longest pause that is waited for.
+    var pauseSecondsMax: Double {
+        context.policy.retry.totalSeconds ?? context.policy.pauseSecondsMax
+    }
     /// URLs of a place that wait in the engine.
     private static let windowMax = 4
-    private static let hopsMax = 5
-    private static let refusalsMax = 3
-    /// Requests of a page that the server asks to wait for, and replies in a row that ask so.
-    private static let (triesMax, pausesMax) = (5, 20)
+    static let hopsMax = 5
+    static let refusalsMax = 3
+    /// Replies that show that a server does not end them.
+    static let unendedMax = 3
+    /// Requests of a page that the server asks to wait for, or resets, and replies in a row that
+    /// ask so.
+    static let (triesMax, resetsMax, pausesMax) = (5, 3, 20)
 
+    /// - Parameter given: Places of the URLs given in this run, with user and password.
     init(
-        _ context: RunContext, _ file: CrawlFile, _ rules: CrawlSettings, _ robots: RobotsGate
+        _ context: RunContext, _ file: CrawlFile, _ rules: CrawlSettings, _ robots: RobotsGate,
+        given: [String: [UInt8]?]
     ) {
         (self.context, self.file, self.rules, self.robots) = (context, file, rules, robots)
-        strict = context.fetcher.changed { $0.resolver.refusesPrivate = true }
+        self.given = given
+        reserved = context.fetcher.changed { $0.identities.chosen = nil }
+        strict = reserved.changed { $0.resolver.refusesPrivate = true }
+        let archive = context.settings.archive
+        needsBodies =
+            !rules.checks || rules.mirror != nil || archive.file != nil || archive.hasCache
         scope = rules.scope
         start = file.lastRequest.advanced(seconds: context.policy.hostSeconds)
-        file.onWaiting = { [unowned self] name, offset in
+        file.keepsDepths = rules.depthMax != nil
+        if rules.mirror != nil {
+            file.isKept = { [unowned self] url in
+                // A name that cannot be made is the failure of the page.
+                guard let request = try? context.fetcher.request(url),
+                    let path = try? mirrorPath(request.uri)
+                else { return false }
+                return access(path, F_OK) == 0
+            }
+        }
+        file.onWaiting = { [unowned self] name, offset, depth in
             let place = self.place(name)
-            place.offsets.append(offset)
+            place.add(offset, depth: depth)
             queue(place)
         }
     }
@@ -91,41 +158,97 @@ final class Crawl: Source {
         return place
     }
 
-    private func queue(_ place: Place) {
-        guard !place.isQueued, place.reason == nil, place.waiting > 0 else { return }
+    func queue(_ place: Place) {
+        guard !place.isQueued, place.reason == nil, place.unasked > 0 else { return }
         place.isQueued = true
         turn.append(place)
     }
 
     /// URLs that wait, those of places that are left as well.
-    var waiting: Int { places.values.reduce(0) { $0 + $1.waiting } }
+    var waiting: Int { places.values.reduce(failed) { $0 + $1.unasked } }
+
+    /// Those of them that failed for now.
+    var failed: Int { places.values.reduce(0) { $0 + $1.failed } }
 
     /// Places that are left for now, with the reason.
     var placesLeft: [(name: String, reason: String)] {
         places.values.compactMap { place in
-            place.waiting == 0 ? nil : place.reason.map { (place.name, $0) }
+            place.unasked + place.failed == 0 ? nil : place.reason.map { (place.name, $0) }
         }.sorted { $0.name < $1.name }
     }
+
+    func count(_ pages: Int, of place: String) { self.place(place).pages += pages }
 
     // MARK: Seeds
 
     /// Adds a seed's scope, and the seed itself unless it is known.
+    ///
+    /// - Throws: `usage` for one that cannot be crawled; `write`.
     func add(seed url: String) throws(FetchError) {
+        let key = try key(ofSeed: url)
+        let request = try context.fetcher.request(key.uri)
+        scope.add(key, request.scheme, request.scheme.crawling)
+        let name = String(key.place)
+        seeds.insert(name)
+        let line = file.lineOfNew(key.uri.description, depth: 0, from: nil)
+        if line != nil { place(name).pages += 1 }
+        try file.append(line ?? [])
+    }
+
+    /// - Throws: `usage` for a seed that cannot be crawled.
+    private func key(ofSeed url: String) throws(FetchError) -> CrawlKey {
         let request = try context.fetcher.request(url)
-        let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
         guard request.scheme.crawling != nil else {
             throw usageError("links are not followed over \(request.scheme.name)")
         }
-        scope.add(key, request.scheme, request.scheme.crawling)
-        seeds.insert(String(key.place))
-        let line = file.lineOfNew(key.uri.description, depth: 0, from: nil)
-        try file.append(line ?? [])
+        let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
+        let (count, max) = (key.uri.description.utf8.count, CrawlTraps.bytesMax)
+        guard count <= max else {
+            throw usageError(
+                "a URL of \(count) bytes is too long for a crawl: at most \(max)",
+                hint: "'smallweb get' fetches it")
+        }
+        return key
+    }
+
+    /// The seeds that failed, with the outcome at the end of their redirects, and of which type the
+    /// links are not read. One that waits is not among them.
+    ///
+    /// - Throws: `read`, `interrupted`.
+    func failedSeeds(
+        _ urls: [String]
+    ) throws(FetchError) -> (failed: [(url: String, outcome: Outcome)], unread: [String]) {
+        var wanted: Set<UInt64> = []
+        for url in urls { wanted.insert(file.hash(try key(ofSeed: url).uri.description)) }
+        var ends: [UInt64: CrawlFile.End] = [:]
+        for _ in 0...Self.hopsMax where ends.count < wanted.count {
+            ends = try file.ends(of: wanted)
+            wanted.formUnion(ends.values.compactMap(\.next))
+        }
+        var (failed, unread): ([(url: String, outcome: Outcome)], [String]) = ([], [])
+        for url in urls {
+            let text = try key(ofSeed: url).uri.description
+            let (outcome, isKnown) = ends.outcome(of: file.hash(text))
+            // Redirects that lead nowhere that is asked.
+            let last = ends.last(of: file.hash(text))
+            let isLost = isKnown && outcome == nil && !file.waits(last)
+            if let outcome = isLost ? .redirectRefused : outcome, outcome != .ok {
+                if outcome.lasts || rules.checks { failed.append((text, outcome)) }
+            } else if ends[last]?.isUnread ?? false {
+                unread.append(text)
+            }
+        }
+        return (failed, unread)
     }
 
     // MARK: Handing out
 
     func take(isLast: Bool) -> Taken {
         if start > .now {
+            guard start.seconds(since: .now) <= pauseSecondsMax else {
+                for place in places.values { place.reason = "--per-host-delay is not over" }
+                return .end(nil)
+            }
             let (loop, start) = (context.loop, start)
             return .later { await loop.sleep(until: start) }
         }
@@ -151,60 +274,123 @@ final class Crawl: Source {
     /// The next request of a place; `nil` if it has none now.
     private func job(of place: Place) throws(FetchError) -> Job? {
         while place.reason == nil, place.underWay < Self.windowMax {
-            guard let entry = next(of: place) else { return nil }
+            guard var entry = try next(of: place) else { return nil }
+            // A page of the same depth may yet lead to it by a shorter way.
+            guard rules.depthMax == nil || place.underWay == 0 || entry.depth <= place.depth else {
+                place.again.insert(entry, at: 0)
+                return nil
+            }
             let request = try? context.fetcher.request(entry.url)
             let known = request.flatMap { robots.rules(for: $0) }
             if let known, entry.depth > 0, let request, !known.allows(request.uri.target) {
                 try skip(entry, "robots")
                 continue
             }
+            if try isRefused(&entry, request) { continue }
+            if let request, let seconds = rest(of: place, request), seconds > pauseSecondsMax {
+                place.again.insert(entry, at: 0)
+                place.reason = "it is to be left alone for \(Int(seconds)) seconds more"
+                return nil
+            }
             // One request finds out about robots; others would wait for it.
             guard known != nil || place.underWay == 0 else {
                 place.again.insert(entry, at: 0)
                 return nil
             }
-            let asked = RequestLine(operand: entry.url)
-            asked.subject.n = entry.n
-            if let directory = rules.mirror, let uri = request?.uri, !entry.isOutside {
-                asked.writes(to: mirrorPath(uri, in: directory))
-            }
-            let job = context.job(asked) { fitted in
-                var fitted = fitted
-                if entry.isOutside { fitted.wantsHeadAlone() }
-                return CrawlPage(self, entry, place, URLOutput(asked, fitted, context))
-            }
-            if !seeds.contains(place.name) {
-                job.fetcher =
-                    job.fetcher === context.fetcher
-                    ? strict : job.fetcher.changed { $0.resolver.refusesPrivate = true }
-            }
+            if file.begun.contains(entry.n) { try file.append(file.line(of: entry), waits: false) }
+            place.depth = place.underWay == 0 ? entry.depth : min(place.depth, entry.depth)
             place.underWay += 1
             underWay += 1
             pages += 1
+            return try job(entry, of: place, request)
+        }
+        return nil
+    }
+
+    private func job(
+        _ entry: CrawlFile.Entry, of place: Place, _ request: Request?
+    ) throws(FetchError) -> Job {
+        let asked = RequestLine(operand: entry.url)
+        asked.subject.n = entry.n
+        if rules.mirror != nil, let uri = request?.uri, !entry.isOutside {
+            asked.writes(to: try mirrorPath(uri))
+        }
+        let job = context.job(asked, leavesOut: true) { fitted in
+            var fitted = fitted
+            if entry.isOutside && !entry.readsBody { fitted.wantsHeadAlone() }
+            return CrawlPage(self, entry, place, URLOutput(asked, fitted, context))
+        }
+        guard !given.keys.contains(place.name) else { return job }
+        let isSeed = seeds.contains(place.name)
+        guard job.fetcher !== context.fetcher else {
+            job.fetcher = isSeed ? reserved : strict
             return job
         }
-        return nil
+        // A config file has settings for this URL.
+        job.fetcher = job.fetcher.changed { options in
+            options.identities.chosen = nil
+            if !isSeed { options.resolver.refusesPrivate = true }
+        }
+        return job
     }
 
-    private func next(of place: Place) -> CrawlFile.Entry? {
-        if !place.again.isEmpty { return place.again.removeFirst() }
-        while place.next < place.offsets.count {
-            let offset = place.offsets[place.next]
-            place.next += 1
-            if place.next >= 1024, 2 * place.next >= place.offsets.count {
-                place.offsets.removeFirst(place.next)
-                place.next = 0
-            }
-            if let entry = file.entry(at: offset) { return entry }
+    /// The request for a page, with what is meant for its place alone.
+    func request(_ request: Request, at place: Place) -> Request {
+        guard let login = given[place.name] else {
+            return context.fetcher.withoutSecrets(request)
+        }
+        var request = request
+        let fields = request.options.list("header").map { $0.lowercased() }
+        if let login, !fields.contains(where: { $0.hasPrefix("authorization") }) {
+            request.options.append("Authorization: Basic " + Base64.encode(login), to: "header")
+        }
+        return request
+    }
+
+    /// Seconds for which a place is to be left alone, by what earlier runs have left; `nil` once it
+    /// was asked.
+    private func rest(of place: Place, _ request: Request) -> Double? {
+        guard place.underWay == 0, !place.isAsked else { return nil }
+        let delay = robots.delaySeconds(for: request) ?? 0
+        let since = file.lastRequest.advanced(seconds: delay).seconds(since: .now)
+        return max(since, file.pauseSeconds(place.name))
+    }
+
+    /// Judges a URL that waits by the limits of this run. One that only a check may look at becomes
+    /// such; others are skipped.
+    private func isRefused(
+        _ entry: inout CrawlFile.Entry, _ request: Request?
+    ) throws(FetchError) -> Bool {
+        guard entry.depth > 0 || entry.hops > 0, let request else { return false }
+        let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
+        guard let refusal = try scope.refusal(of: key, depth: entry.depth) else { return false }
+        guard !rules.checks else {
+            entry.isOutside = true
+            return false
+        }
+        try skip(entry, refusal.rawValue)
+        return true
+    }
+
+    private func next(of place: Place) throws(FetchError) -> CrawlFile.Entry? {
+        while let entry = place.again.first, entry.depth <= place.nextDepth {
+            place.again.removeFirst()
+            if !file.isOutdated(entry) { return entry }
+        }
+        while let offset = place.pop() {
+            let entry = try file.entry(at: offset)
+            if !file.isOutdated(entry) { return entry }
         }
         return nil
     }
 
-    private func mirrorPath(_ uri: URI, in directory: String) -> String {
-        let crawling = registry[uri.scheme]?.scheme.crawling
-        guard let scheme = registry[uri.scheme]?.scheme else { return directory }
-        let key = CrawlKey(uri, scheme, crawling)
-        let names = MirrorName.components(of: key, index: crawling?.indexName ?? "index")
+    private func mirrorPath(_ uri: URI) throws(FetchError) -> String {
+        guard let directory = rules.mirror, let scheme = registry[uri.scheme]?.scheme else {
+            return rules.mirror ?? ""
+        }
+        let key = CrawlKey(uri, scheme, scheme.crawling)
+        let index = scheme.crawling?.indexName ?? "index"
+        let names = try MirrorName.components(of: key, index: index)
         return ([directory] + names).joined(separator: "/")
     }
 
@@ -228,19 +414,17 @@ final class Crawl: Source {
 
     /// The lines for the target of a redirect, a link of the same depth, and the target.
     func lines(
-        redirecting page: CrawlFile.Entry, to target: String, base: URI
-    ) throws(FetchError) -> (lines: [UInt8], target: String?) {
-        guard let uri = try? base.resolving(target, in: registry),
-            let request = try? context.fetcher.request(uri)
-        else { return ([], target) }
+        redirecting page: CrawlFile.Entry, to uri: URI
+    ) throws(FetchError) -> (lines: [UInt8], target: String) {
+        let request = try context.fetcher.request(uri)
         let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
+        let target = key.uri.description
         guard page.hops < Self.hopsMax else {
-            count("redirects")
-            return ([], key.uri.description)
+            return (file.isKnown(target) ? [] : skipping(target, CrawlFile.tooFar), target)
         }
         let lines = try lines(
             to: key, request, kind: .link, depth: page.depth, hops: page.hops + 1, page)
-        return (lines, key.uri.description)
+        return (lines, target)
     }
 
     private func lines(
@@ -258,15 +442,17 @@ final class Crawl: Source {
             return []
         }
         let (url, name) = (key.uri.description, String(key.place))
-        guard !file.isKnown(url) else { return [] }
+        let isOutside = refusal != nil
+        func line() -> [UInt8] {
+            file.lineOfNew(url, depth: depth, hops: hops, from: page.n, isOutside: isOutside) ?? []
+        }
+        guard !file.isKnown(url) else { return line() }
         if !seeds.contains(name), request.isPrivate { return skipping(url, "private") }
         if let trap = traps.refusal(of: key) { return skipping(url, trap.rawValue) }
         let place = place(name)
         guard place.pages < rules.placePagesMax else { return skipping(url, "per-host-pages") }
         place.pages += 1
-        return file.lineOfNew(
-            url, depth: depth, hops: hops, from: page.n,
-            isOutside: refusal != nil || page.isOutside) ?? []
+        return line()
     }
 
     private func skipping(_ url: String, _ reason: String) -> [UInt8] {
@@ -280,83 +466,4 @@ final class Crawl: Source {
     }
 
     private func count(_ reason: String) { skipped[reason, default: 0] += 1 }
-
-    // MARK: Results
-
-    /// What becomes of a page after its only attempt.
-    enum Verdict { case done, again, skipped(String), left }
-
-    func verdict(
-        on entry: CrawlFile.Entry, of place: Place, _ result: Attempt, _ request: Request?
-    ) -> Verdict {
-        let outcome = result.outcome
-        if outcome == .robots {
-            guard entry.depth == 0 else { return .skipped("robots") }
-            seedFailure = .robots
-            return .done
-        }
-        if !seeds.contains(place.name), result.error?.remedy == .fetchAlone {
-            return .skipped("private")
-        }
-        if let request, let failure = robots.failure(of: request) {
-            return leave(place, "robots.txt: \(failure.message)", failure.outcome)
-        }
-        if let head = result.ending?.head, let pause = head.retryAfter, pause > .zero {
-            place.isSlow = true
-            place.pauses += 1
-            if place.pauses > Self.pausesMax {
-                return leave(place, "it asked \(place.pauses) times in a row to wait")
-            }
-            return entry.tries < Self.triesMax ? .again : .done
-        }
-        place.pauses = 0
-        switch outcome {
-        case .connect, .resolve, .tls, .untrusted, .trustChanged, .proxy, .proxyResolve:
-            place.refusals += 1
-            guard
-                outcome != .connect && outcome != .resolve
-                    || place.refusals >= Self.refusalsMax
-            else { return .again }
-            return leave(place, result.error?.message ?? "", outcome)
-        default:
-            place.refusals = 0
-            return .done
-        }
-    }
-
-    /// The outcome of requests to a place that is left for now; `nil` for other places.
-    func failure(of place: String) -> Outcome? { places[place]?.failure }
-
-    private func leave(
-        _ place: Place, _ reason: String, _ outcome: Outcome = .temporaryFailure
-    ) -> Verdict {
-        place.reason = reason
-        place.failure = outcome
-        return .left
-    }
-
-    /// Hands out nothing more: the run has no time left.
-    func stop() { isCut = true }
-
-    /// Called when an attempt is over.
-    func end(_ entry: CrawlFile.Entry, of place: Place, again: Bool) {
-        if again {
-            var entry = entry
-            entry.tries += 1
-            place.again.append(entry)
-        } else {
-            done += 1
-        }
-        place.underWay -= 1
-        underWay -= 1
-        queue(place)
-        bell.ring()
-    }
-
-    /// Seconds from one request to the next, for a place and the time that its reply took.
-    func pace(_ place: Place, replySeconds: Double, _ request: Request?) -> Double {
-        let delay = request.flatMap { robots.delaySeconds(for: $0) } ?? 0
-        let usual = paceSeconds * (place.isSlow ? 2 : 1)
-        return max(usual, delay, min(60, 2 * replySeconds))
-    }
 }

@@ -58,9 +58,10 @@ extension Command {
             + "prompts, searches and URLs with a user are not followed, nor do links lead to a "
             + "private address, unless it is that of a server given. docs/crawl.md has the "
             + "rest.\n\n"
-            + "The exit status is 0 when nothing is left to do, 75 when servers were left for now "
-            + "(the same command later goes on), 130 when the run was stopped with URLs waiting, "
-            + "and 104 when robots forbid the URL itself. Failures of pages are in their lines "
+            + "The exit status is 0 when nothing is left to do, 75 when pages failed or servers "
+            + "were left for now (the same command later goes on), 130 when the run was stopped "
+            + "with URLs waiting, 23 when something cannot be written, and that of the URL itself "
+            + "if it failed, 104 when robots forbid it. What is refused for good is in its line "
             + "alone.",
         examples: [
             "smallweb crawl gemini://example.org/~alice/": "Fetch what is below; again: go on",
@@ -96,7 +97,7 @@ struct CrawlCommand: Sendable {
         settings.run.policy.jobsPerHost = 1
         settings.fetch.promptsAllowed = false
         settings.fetch.redirects.follows = false
-        settings.fetch.takesRedirects = true
+        settings.fetch.redirects.judges = true
         settings.output.followsLinks = true
         settings.output.keepsParts = false
         // The state says what is done, not the files.
@@ -132,7 +133,7 @@ struct CrawlCommand: Sendable {
 
     private func crawl(_ given: Settings, _ loop: EventLoop) async throws(FetchError) -> Int32 {
         var settings = given
-        let seeds = try await seeds(loop)
+        let (seeds, logins) = try logins(of: try await seeds(loop), settings)
         let registry = try settings.registry()
         let path = try state(settings, seeds)
         let file = try CrawlFile(path, registry)
@@ -145,16 +146,25 @@ struct CrawlCommand: Sendable {
         var quiet = settings
         if !settings.messages.isVerbose { quiet.messages.isSilent = true }
         let context = RunContext(quiet, try settings.fetcher(loop), isBulk: true)
-        let crawl = Crawl(context, file, settings.crawl, gate)
+        var given: [String: [UInt8]?] = [:]
+        for url in seeds {
+            let request = try context.fetcher.request(url)
+            let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
+            given.updateValue(logins[url], forKey: String(key.place))
+        }
+        let crawl = Crawl(context, file, settings.crawl, gate, given: given)
         if settings.records.areWanted && settings.records.options.includesEvents {
             file.onLine = Self.echo
         }
-        try file.load()
+        try file.load(onPlace: { crawl.count($1, of: $0) })
         try begin(file, seeds, settings.crawl, isOver: crawl.waiting == 0)
         for (place, lines, time) in file.robots {
             guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
             else { continue }
-            gate.learn(place, Robots(lines: lines, crawling), at: time, last: file.lastRequest)
+            let pause = max(0, file.pauseSeconds(place))
+            gate.learn(
+                place, Robots(lines: lines, crawling), at: time,
+                last: pause > 0 ? .after(seconds: pause) : file.lastRequest)
         }
         for seed in Set(seeds + (file.rules?.seeds ?? [])).sorted() { try crawl.add(seed: seed) }
         var policy = context.policy
@@ -201,6 +211,38 @@ struct CrawlCommand: Sendable {
         }
     }
 
+    /// The URLs without user and password, which no state, row or record shall have, and those by
+    /// URL.
+    ///
+    /// - Throws: `usage` for a scheme without logins.
+    private func logins(
+        of urls: [String], _ settings: Settings
+    ) throws(FetchError) -> ([String], [String: [UInt8]]) {
+        var (seeds, logins): ([String], [String: [UInt8]]) = ([], [:])
+        let registry = try settings.registry()
+        for url in urls {
+            guard var uri = try? URI(parsing: url), let userinfo = uri.userinfo else {
+                seeds.append(url)
+                continue
+            }
+            guard registry.hasHeaderFields(uri.scheme) else {
+                throw usageError(
+                    "\(uri.display): crawl takes no user and password over \(uri.scheme)")
+            }
+            let parts = userinfo.split(separator: ":", maxSplits: 1)
+            let login = PercentEncoding.decode(userinfo)
+            let user = parts.first.map { PercentEncoding.decode($0) }
+            uri.userinfo = nil
+            seeds.append(uri.description)
+            logins[uri.description] =
+                parts.count > 1
+                ? login
+                : settings.fetch.netrc?.login(for: uri.host ?? "", user: user)
+                    ?? login + [ASCII.colon]
+        }
+        return (seeds, logins)
+    }
+
     /// The file of the state, named by the seeds and by what is filled.
     private func state(_ settings: Settings, _ seeds: [String]) throws(FetchError) -> String {
         if let path = settings.feeds.stateFile { return path }
@@ -234,6 +276,12 @@ struct CrawlCommand: Sendable {
     ) throws(FetchError) {
         var wanted = CrawlFile.Rules(
             seeds: seeds, scope: asked.extent, roles: asked.roles, checks: asked.checks)
+        wanted.limits.depth = asked.depthMax
+        let lists = [
+            "include": asked.included.map(\.text), "exclude": asked.excluded.map(\.text),
+            "types": asked.mediaTypes,
+        ]
+        wanted.limits.lists = lists.filter { !$0.value.isEmpty }
         guard let rules = file.rules else {
             guard file.lastChange == 0 else {
                 throw usageError(
@@ -253,35 +301,31 @@ struct CrawlCommand: Sendable {
                 "the state \(file.path) is of a crawl \(rules.checks ? "with" : "without") --check",
                 hint: "name another file with --state")
         }
+        if let option = wanted.limits.option(widerThan: rules.limits), !(isOver && asked.checks) {
+            throw usageError(
+                "the state \(file.path) was filled with another --\(option), and does not have "
+                    + "what that left out",
+                hint: "repeat it, or name another file with --state, or remove this one")
+        }
         let others = seeds.filter { !rules.seeds.contains($0) }
         guard others.isEmpty || asked.addsSeeds else {
             throw usageError(
-                "the state \(file.path) is of \(rules.seeds.joined(separator: " ")), not of "
+                "the state \(file.path) is of "
+                    + rules.seeds.map(URI.display).joined(separator: " ") + ", not of "
                     + others.joined(separator: " "),
                 hint: "--add adds it, --state names another file")
         }
         wanted.seeds = rules.seeds + others
         let isAgain = isOver && asked.checks
         if isAgain { try file.clear() }
-        if isAgain || !others.isEmpty { try file.append(wanted) }
+        if isAgain || wanted != rules { try file.append(wanted) }
     }
 
     private func conclude(
         _ crawl: Crawl, _ engine: Engine, _ settings: Settings
     ) throws(FetchError) -> Int32 {
-        let (signal, left, waiting) = (swposix_pending_signal(), crawl.placesLeft, crawl.waiting)
-        let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
-        var status = crawl.seedFailure?.exitStatus ?? 0
-        if settings.crawl.checks, signal == 0, engine.failure == nil {
-            status = try LinkCheck(crawl).report(settings)
-        } else if !left.isEmpty {
-            status = Outcome.temporaryFailure.exitStatus
-        }
-        if waiting > 0, isStopped || left.isEmpty && status == 0 {
-            status = Outcome.interrupted.exitStatus
-        }
-        if let failure = engine.failure { status = failure.outcome.exitStatus }
-        if signal != 0 { status = 128 + signal }
+        let (left, waiting) = (crawl.placesLeft, crawl.waiting)
+        let status = try status(crawl, engine, settings)
         if settings.records.areWanted, settings.records.wantsSummary ?? true {
             try StandardStream.output.write(
                 JSONWriter.line { writer in
@@ -293,6 +337,32 @@ struct CrawlCommand: Sendable {
         if let failure = engine.failure { throw failure }
         if settings.messages.showsNotes { try say(crawl, waiting, left) }
         return status
+    }
+
+    /// 0 if and only if nothing is missing.
+    private func status(
+        _ crawl: Crawl, _ engine: Engine, _ settings: Settings
+    ) throws(FetchError) -> Int32 {
+        let signal = swposix_pending_signal()
+        if signal != 0 { return 128 + signal }
+        if let failure = engine.failure { return failure.outcome.exitStatus }
+        let (seeds, unread) = try crawl.failedSeeds(crawl.file.rules?.seeds ?? [])
+        var links: Int32 = 0
+        if settings.crawl.checks {
+            var check = try LinkCheck(crawl, settings)
+            links = try check.report(seeds)
+        }
+        let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
+        if isStopped, crawl.waiting > crawl.failed { return Outcome.interrupted.exitStatus }
+        let messages = Messages(settings.messages)
+        for url in unread {
+            messages.error(
+                url, .usage, "the links of its type are not read: nothing was checked", hint: nil)
+        }
+        if let seed = seeds.first(where: \.outcome.lasts) { return seed.outcome.exitStatus }
+        if !unread.isEmpty { return Outcome.usage.exitStatus }
+        if links != 0 { return links }
+        return crawl.waiting > 0 ? Outcome.temporaryFailure.exitStatus : 0
     }
 
     private func say(
@@ -307,7 +377,13 @@ struct CrawlCommand: Sendable {
             let counts = reasons.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
             words.append("not followed: \(counts)")
         }
-        words += left.map { "left for now: \($0.name): \($0.reason)" }
+        if crawl.failed > 0 {
+            words.append("failed for now: \(crawl.failed); the same command asks again")
+        }
+        if crawl.file.lost > 0 {
+            words.append("not in \(crawl.rules.mirror ?? ""), so asked again: \(crawl.file.lost)")
+        }
+        words += crawl.notices + left.map { "left for now: \($0.name): \($0.reason)" }
         for line in words {
             try StandardStream.error.write("crawl: \(TerminalText.escapeLine(line))\n")
         }

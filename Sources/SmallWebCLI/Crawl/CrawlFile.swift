@@ -18,6 +18,35 @@ final class CrawlFile: @unchecked Sendable {
         var roles: String
         /// True for ``CrawlSettings/checks``: the state has lines of links.
         var checks = false
+        /// The narrowest of its runs: what they left out is not in the state.
+        var limits = Limits()
+    }
+
+    struct Limits: Equatable {
+        static let names = ["exclude", "include", "types"]
+        var depth: Int?
+        /// The values of these options; those without a value are left out.
+        var lists: [String: [String]] = [:]
+
+        /// An option that leaves out less than `other` did; `nil` if there is none.
+        func option(widerThan other: Limits) -> String? {
+            if let limit = other.depth, depth ?? .max > limit { return "depth" }
+            return Self.names.first { name in
+                let (own, others) = (lists[name, default: []], other.lists[name, default: []])
+                let (more, fewer) = name == "exclude" ? (own, others) : (others, own)
+                return !others.isEmpty && (fewer.isEmpty || !Set(fewer).isSubset(of: more))
+            }
+        }
+    }
+
+    /// The best way to a URL so far.
+    struct Way: Equatable {
+        /// Number of the URL.
+        let n: UInt32
+        /// 0 unless ``keepsDepths``.
+        var depth: UInt16 = 0
+        var hops: UInt8 = 0
+        var isOutside = false
     }
 
     /// A URL that waits.
@@ -29,22 +58,40 @@ final class CrawlFile: @unchecked Sendable {
         /// Redirects that led here, one after the other.
         let hops: Int
         /// True for a target outside of the scope, which is only looked at.
-        let isOutside: Bool
+        var isOutside: Bool
         /// Requests of this run that did not end it.
         var tries = 0
+        /// True once the server has refused to give the head alone.
+        var readsBody = false
+        /// Size of a body that had no sign of its end.
+        var bytes: Int?
     }
 
     let path: String
     private let registry: Registry
-    private let file: Descriptor
-    private var end = 0
-    private var known = KnownURLs()
-    /// Names of servers while the file is read, and their indices by hash.
-    private var placeNames: [String] = []
-    private var placeNumbers: [Int: UInt32] = [:]
-    private(set) var rules: Rules?
+    let file: Descriptor
+    var end = 0
+    var known = KnownURLs()
+    /// The reason why nothing more is written.
+    private var failure: FetchError?
+    /// Ways of URLs that another way may improve, by hash.
+    var ways: [UInt64: Way] = [:]
+    /// True to have a shorter way asked again: for a limit of the depth.
+    var keepsDepths = false
+    /// Numbers of pages whose links are in the file without a line of the page behind them.
+    var begun: Set<Int> = []
+    /// False for a page that is done, and whose file is not there.
+    var isKept: (_ url: String) -> Bool = { _ in true }
+    /// Pages that were done, and whose files are not there.
+    var lost = 0
+    /// Names of servers while the file is read, their pages, and their indices by hash.
+    var places: [(name: String, pages: Int)] = []
+    var placeNumbers: [Int: UInt32] = [:]
+    var rules: Rules?
     /// Rules of robots files by place, with the Unix seconds of their requests.
-    private(set) var robots: [(place: String, lines: [String], time: Int)] = []
+    var robots: [(place: String, lines: [String], time: Int)] = []
+    /// Pauses that servers have asked for, in seconds from a Unix time.
+    var pauses: [String: (start: Double, seconds: Double)] = [:]
     /// Unix seconds of the last change before this run; 0 for a new file.
     private(set) var lastChange = 0.0
     /// Latest time of a request before this run: one that was under way has no line.
@@ -52,22 +99,17 @@ final class CrawlFile: @unchecked Sendable {
         .now.advanced(seconds: min(0, lastChange - Double(wallClockNanoseconds()) / 1e9))
     }
     /// Number of the next URL.
-    private(set) var next = 0
-    /// Called with the place of each URL that waits, and where its line is.
-    var onWaiting: (_ place: String, _ offset: UInt32) -> Void = { _, _ in }
+    var next = 0
+    /// Called with the place of each URL that waits, where its line is, and its depth if that
+    /// counts.
+    var onWaiting: (_ place: String, _ offset: UInt32, _ depth: UInt16?) -> Void = { _, _, _ in }
 
     /// Called with each line that is written.
     var onLine: ((ArraySlice<UInt8>) throws(FetchError) -> Void)?
 
-    private static let unit = 16
-    private static let found = Array(#"{"type":"found","v":1,"n":"#.utf8)
-    private static let link = Array(#"{"type":"link","v":1,"n":"#.utf8)
-    private static let urlMember = Array(#","url":""#.utf8)
-    private static let ends = ["response", "error", "skip"].map {
-        Array("{\"type\":\"\($0)\",\"v\":1,\"n\":".utf8)
-    }
-    /// Longest line that is read back; ``CrawlTraps`` has shorter URLs.
-    private static let lineBytesMax = 4096
+    static let unit = 16
+    /// The reason in the line of a URL that is too far in a chain of redirects.
+    static let tooFar = "redirects"
 
     /// - Throws: `usage` for a file that cannot be a state; `write` if another crawl has it.
     init(_ path: String, _ registry: Registry) throws(FetchError) {
@@ -95,173 +137,10 @@ final class CrawlFile: @unchecked Sendable {
             ? 0 : Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
     }
 
-    // MARK: Reading
-
-    /// Reads the file; afterwards ``onWaiting`` has been called for each URL that waits.
-    func load() throws(FetchError) {
-        var waiting: [Waiting] = []
-        end = try scan { line, offset throws(FetchError) in try take(line, at: offset, &waiting) }
-        for entry in waiting where !known.isDone(entry.hash) {
-            onWaiting(placeNames[Int(entry.place)], entry.offset)
-        }
-        (placeNames, placeNumbers) = ([], [:])
-    }
-
-    /// Forgets all but the time of the last change.
-    ///
-    /// - Throws: `write`.
-    func clear() throws(FetchError) {
-        try writing { () throws(SystemError) in
-            _ = try systemCall { ftruncate(file.borrowed, 0) }
-        }
-        (end, next, known, rules, robots) = (0, 0, KnownURLs(), nil, [])
-    }
-
-    /// Passes each line, and where it is, to `body`.
-    ///
-    /// - Returns: The size of the file.
-    func scan(
-        _ body: (_ line: ArraySlice<UInt8>, _ offset: Int) throws(FetchError) -> Void
-    ) throws(FetchError) -> Int {
-        var rest: [UInt8] = []
-        var (start, size) = (0, 0)
-        while true {
-            var piece: [UInt8]
-            do throws(SystemError) {
-                piece = try FileBytes.read(file.borrowed, at: size, count: 1 << 20)
-            } catch {
-                throw FetchError(.read, .input, "cannot read the state \(path)", error)
-            }
-            size += piece.count
-            if piece.isEmpty { return size }
-            piece = rest + piece
-            var lines = piece[...]
-            while let feed = lines.firstLineFeed {
-                try body(lines[..<feed], start)
-                start += feed + 1 - lines.startIndex
-                lines = lines[(feed + 1)...]
-            }
-            rest = Array(lines)
-            try LongWork.check()
-        }
-    }
-
-    /// A URL of ``load()`` that may wait: there are as many as URLs, so it is small.
-    private struct Waiting {
-        let hash: UInt64
-        /// Index in ``placeNames``.
-        let place: UInt32
-        let offset: UInt32
-    }
-
-    private func number(ofPlace url: ArraySlice<UInt8>) -> UInt32 {
-        let place = Self.place(url)
-        var hasher = Hasher()
-        place.withUnsafeBytes { hasher.combine(bytes: $0) }
-        let hash = hasher.finalize()
-        if let number = placeNumbers[hash] { return number }
-        placeNames.append(String(decoding: place, as: UTF8.self))
-        let number = UInt32(placeNames.count - 1)
-        placeNumbers[hash] = number
-        return number
-    }
-
-    private func take(
-        _ line: ArraySlice<UInt8>, at offset: Int,
-        _ waiting: inout [Waiting]
-    ) throws(FetchError) {
-        if let (n, url) = Self.url(in: line, after: Self.found) {
-            next = max(next, n + 1)
-            let hash = hash(url)
-            guard known.insert(hash, isDone: false) else { return }
-            return waiting.append(
-                Waiting(
-                    hash: hash, place: number(ofPlace: url),
-                    offset: UInt32(clamping: offset / Self.unit)))
-        }
-        // The word of the type tells most lines apart.
-        let initial = line.dropFirst(9).first
-        for start in Self.ends where start[9] == initial {
-            guard let (n, url) = Self.url(in: line, after: start) else { continue }
-            next = max(next, n + 1)
-            _ = known.insert(hash(url), isDone: true)
-            return
-        }
-        if line.starts(with: Self.link) { return }
-        let isBlank = line.allSatisfy(ASCII.isSpace)
-        guard !isBlank else { return }
-        try take(record: line)
-    }
-
-    private func take(record line: ArraySlice<UInt8>) throws(FetchError) {
-        guard let record = try? JSONValue.parse(line), case .number("1")? = record["v"],
-            let type = record["type"]?.string
-        else {
-            throw usageError(
-                "\(path) is not the state of a crawl", hint: "name another file with --state")
-        }
-        switch type {
-        case "crawl":
-            guard let scope = record["scope"]?.string.flatMap(CrawlScope.Extent.init) else {
-                return
-            }
-            rules = Rules(
-                seeds: record["seeds"]?.strings ?? [], scope: scope,
-                roles: record["as"]?.string ?? "", checks: record["check"]?.bool ?? false)
-        case "robots":
-            guard let place = record["place"]?.string,
-                case .number(let time)? = record["time"]?["start"], let start = Double(time)
-            else { return }
-            robots.append((place, record["lines"]?.strings ?? [], Int(start)))
-        default: break
-        }
-    }
-
-    /// The number and the URL of a line in the form in which they are written here.
-    private static func url(
-        in line: ArraySlice<UInt8>, after start: [UInt8]
-    ) -> (n: Int, url: ArraySlice<UInt8>)? {
-        guard line.starts(with: start) else { return nil }
-        let digits = line.dropFirst(start.count).prefix(while: ASCII.isDigit)
-        let mark = Self.urlMember
-        let rest = line[digits.endIndex...]
-        guard let n = ASCII.decimal(digits, max: 1 << 40), rest.starts(with: mark) else {
-            return nil
-        }
-        let url = rest.dropFirst(mark.count)
-        return url.firstIndex(of: UInt8(ascii: "\"")).map { (n, url[..<$0]) }
-    }
-
-    /// The part of a normal URL before its path.
-    private static func place(_ url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        var (end, slashes) = (url.startIndex, 0)
-        while end < url.endIndex {
-            if url[end] == ASCII.slash { slashes += 1 }
-            if slashes == 3 { break }
-            end += 1
-        }
-        return url[..<end]
-    }
-
-    /// The entry of a line, for ``onWaiting``.
-    ///
-    /// - Returns: `nil` for one that was changed meanwhile.
-    func entry(at offset: UInt32) -> Entry? {
-        let start = Int(offset) * Self.unit
-        guard let bytes = try? FileBytes.read(file.borrowed, at: start, count: Self.lineBytesMax),
-            let end = bytes.firstIndex(of: ASCII.lineFeed),
-            let (n, url) = Self.url(in: bytes[..<end], after: Self.found),
-            let record = try? JSONValue.parse(bytes[..<end])
-        else { return nil }
-        return Entry(
-            url: String(decoding: url, as: UTF8.self), n: n, depth: record["depth"]?.int ?? 0,
-            hops: record["hops"]?.int ?? 0, isOutside: record["head"]?.bool ?? false)
-    }
-
     // MARK: Known URLs
 
     /// Hash of a URL without the item type, if its scheme has such.
-    private func hash(_ url: ArraySlice<UInt8>) -> UInt64 {
+    func hash(_ url: ArraySlice<UInt8>) -> UInt64 {
         var hasher = Hasher()
         var (start, slashes) = (url.startIndex, 0)
         if let colon = url.firstIndex(of: ASCII.colon) {
@@ -280,25 +159,83 @@ final class CrawlFile: @unchecked Sendable {
         return UInt64(bitPattern: Int64(hasher.finalize()))
     }
 
-    func isKnown(_ url: String) -> Bool { known.contains(hash(Array(url.utf8)[...])) }
+    func hash(_ url: String) -> UInt64 { hash(Array(url.utf8)[...]) }
+
+    func isKnown(_ url: String) -> Bool { known.contains(hash(url)) }
+
+    func waits(_ hash: UInt64) -> Bool { known.contains(hash) && !known.isDone(hash) }
+
+    /// Seconds until the end of a pause that a server has asked an earlier run for.
+    func pauseSeconds(_ place: String) -> Double {
+        guard let (start, seconds) = pauses[place] else { return 0 }
+        return min(start, lastChange) + seconds - Double(wallClockNanoseconds()) / 1e9
+    }
+
+    /// True if another line has the URL of an entry, with a better way.
+    func isOutdated(_ entry: Entry) -> Bool {
+        let way = ways[hash(entry.url)]
+        return (way?.isOutside ?? false) != entry.isOutside || Int(way?.hops ?? 0) != entry.hops
+            || keepsDepths && way.map { Int($0.depth) != entry.depth } ?? false
+    }
+
+    /// Keeps the way of a URL, unless none can be better; `nil` for a known URL whose way is not
+    /// better than before.
+    func improve(_ hash: UInt64, by way: Way) -> Way? {
+        var way = way
+        if !known.insert(hash, isDone: false) {
+            guard let before = ways[hash], before.isOutside || !way.isOutside else { return nil }
+            let best = Way(
+                n: before.n, depth: min(way.depth, before.depth), hops: min(way.hops, before.hops),
+                isOutside: way.isOutside)
+            guard best != before else { return nil }
+            known.reopen(hash)
+            way = best
+        }
+        keep(way, of: hash)
+        return way
+    }
+
+    private func keep(_ way: Way, of hash: UInt64) {
+        ways[hash] = keepsDepths || way.hops > 0 || way.isOutside ? way : nil
+    }
+
+    /// Notes that a URL does not redirect: a shorter chain to it would change nothing.
+    func endChain(at hash: UInt64) {
+        guard var way = ways[hash], way.hops > 0 else { return }
+        way.hops = 0
+        keep(way, of: hash)
+    }
 
     // MARK: Writing
 
-    /// The line of a URL that is new, or `nil` if it is known. It counts as known from now on.
+    /// The line of a URL that is new, or that a better way leads to; else `nil`. It counts as known
+    /// from now on.
     ///
     /// - Parameter isOutside: True to look at its head alone, and to follow nothing there.
     func lineOfNew(
         _ url: String, depth: Int, hops: Int = 0, from: Int?, isOutside: Bool = false
     ) -> [UInt8]? {
-        guard known.insert(hash(Array(url.utf8)[...]), isDone: false) else { return nil }
-        defer { next += 1 }
-        return padded(
+        let way = Way(
+            n: UInt32(clamping: next), depth: keepsDepths ? UInt16(clamping: depth) : 0,
+            hops: UInt8(clamping: hops), isOutside: isOutside)
+        guard let best = improve(hash(url), by: way) else { return nil }
+        if best.n == way.n { next += 1 }
+        return line(
+            of: Entry(
+                url: url, n: Int(best.n), depth: keepsDepths ? Int(best.depth) : depth,
+                hops: Int(best.hops), isOutside: isOutside), from: from)
+    }
+
+    /// The line of a URL. A second one of a number begins that page again: the links before it no
+    /// longer count.
+    func line(of entry: Entry, from: Int? = nil) -> [UInt8] {
+        padded(
             JSONWriter.line { writer in
-                begin("found", next, url, &writer)
-                writer.member("depth", depth)
+                begin("found", entry.n, entry.url, &writer)
+                writer.member("depth", entry.depth)
                 if let from { writer.member("from", from) }
-                if hops > 0 { writer.member("hops", hops) }
-                if isOutside { writer.member("head", true) }
+                if entry.hops > 0 { writer.member("hops", entry.hops) }
+                if entry.isOutside { writer.member("head", true) }
             })
     }
 
@@ -316,14 +253,20 @@ final class CrawlFile: @unchecked Sendable {
             })
     }
 
-    /// The line of a page that has ended; it is not asked for again.
+    /// The line of a page that has ended. It is not asked for again if its outcome lasts.
     ///
-    /// - Parameter target: Where it redirects to, in normal form.
+    /// - Parameters:
+    ///   - target: The URL that it redirects to, in normal form.
+    ///   - facts: Members that are true: `ok` for a success that did not end well, `omitted` for a
+    ///     body that was not wanted, `unread` for a type whose links are not read.
     func line(
         of entry: Entry, _ result: Attempt, _ outcome: Outcome, _ log: FetchLog?,
-        target: String? = nil
+        target: String? = nil, facts: [StaticString] = []
     ) -> [UInt8] {
-        _ = known.insert(hash(Array(entry.url.utf8)[...]), isDone: true)
+        let hash = hash(entry.url)
+        if outcome.lasts { _ = known.insert(hash, isDone: true) }
+        if target == nil { endChain(at: hash) }
+        if outcome.lasts { begun.remove(entry.n) }
         return padded(
             JSONWriter.line { writer in
                 begin(result.error == nil ? "response" : "error", entry.n, entry.url, &writer)
@@ -333,13 +276,19 @@ final class CrawlFile: @unchecked Sendable {
                     writer.member("start", seconds: timings.startTime)
                 }
                 writer.member("size", log?.bodyBytes)
+                for fact in facts { writer.member(fact, true) }
+                if let pause = log?.head?.retryAfter, outcome == .temporaryFailure {
+                    writer.member("retry_after", Int(pause.inSeconds.rounded(.up)))
+                }
                 if let target { writer.member("to", target) }
             })
     }
 
     /// The line of a URL that is not asked for.
     func line(skipping url: String, n: Int?, _ reason: String) -> [UInt8] {
-        _ = known.insert(hash(Array(url.utf8)[...]), isDone: true)
+        let hash = hash(url)
+        _ = known.insert(hash, isDone: true)
+        if reason == Self.tooFar { ways[hash] = .tooFar(n ?? next) }
         defer { if n == nil { next += 1 } }
         return padded(
             JSONWriter.line { writer in
@@ -364,6 +313,10 @@ final class CrawlFile: @unchecked Sendable {
                     writer.member("scope", rules.scope.rawValue)
                     writer.member("as", rules.roles)
                     if rules.checks { writer.member("check", true) }
+                    if let depth = rules.limits.depth { writer.member("depth", depth) }
+                    for (name, list) in rules.limits.lists.sorted(by: { $0.key < $1.key }) {
+                        writer.member(named: name) { $0.array(list) { $0.value($1) } }
+                    }
                 }))
     }
 
@@ -386,19 +339,40 @@ final class CrawlFile: @unchecked Sendable {
         }
     }
 
-    /// Adds lines with one call; the URLs that they find wait from now on.
+    /// Forgets all but the time of the last change.
     ///
     /// - Throws: `write`.
-    func append(_ lines: [UInt8]) throws(FetchError) {
+    func clear() throws(FetchError) {
+        try writing { () throws(SystemError) in
+            _ = try systemCall { ftruncate(file.borrowed, 0) }
+        }
+        (end, next, known, rules, robots) = (0, 0, KnownURLs(), nil, [])
+        (ways, begun, pauses) = ([:], [], [:])
+    }
+
+    /// Adds lines with one call; the URLs that they find wait from now on. After a failure the file
+    /// has whole lines, and gets no more.
+    ///
+    /// - Parameter waits: False for the line of a URL that is asked for now.
+    /// - Throws: `write`.
+    func append(_ lines: [UInt8], waits: Bool = true) throws(FetchError) {
         guard !lines.isEmpty else { return }
-        try writing { () throws(SystemError) in try writeAll(lines[...], to: file.borrowed) }
+        if let failure { throw failure }
+        do throws(FetchError) {
+            try writing { () throws(SystemError) in try writeAll(lines[...], to: file.borrowed) }
+        } catch {
+            // A line that is not removed here is the last one, which the next run cuts.
+            _ = ftruncate(file.borrowed, off_t(end))
+            failure = error
+            throw error
+        }
         var rest = lines[...]
         while let feed = rest.firstLineFeed {
             try onLine?(rest[..<feed])
-            if let (_, url) = Self.url(in: rest[..<feed], after: Self.found) {
+            if waits, let url = Self.url(ofPage: rest[..<feed]) {
+                let depth = keepsDepths ? ways[hash(url)]?.depth : nil
                 onWaiting(
-                    String(decoding: Self.place(url), as: UTF8.self),
-                    UInt32(clamping: end / Self.unit))
+                    String(decoding: Self.place(url), as: UTF8.self), try offset(of: end), depth)
             }
             end += feed + 1 - rest.startIndex
             rest = rest[(feed + 1)...]
@@ -410,15 +384,5 @@ final class CrawlFile: @unchecked Sendable {
         let missing = (Self.unit - line.count % Self.unit) % Self.unit
         return line.dropLast() + [UInt8](repeating: ASCII.space, count: missing)
             + [ASCII.lineFeed]
-    }
-}
-
-extension JSONValue {
-    var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
-
-    /// The strings of an array.
-    fileprivate var strings: [String]? {
-        guard case .array(let values) = self else { return nil }
-        return values.compactMap(\.string)
     }
 }

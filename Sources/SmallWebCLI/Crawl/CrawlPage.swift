@@ -6,7 +6,7 @@ internal import SmallWebRecords
 /// The output of one page of a crawl: that of `get`, and its links.
 final class CrawlPage: Output, EventSink {
     private let crawl: Crawl
-    private let entry: CrawlFile.Entry
+    private var entry: CrawlFile.Entry
     private let place: Crawl.Place
     private let inner: URLOutput
     private var reader: PageReader?
@@ -16,6 +16,8 @@ final class CrawlPage: Output, EventSink {
     private var target: String?
     private var result: (attempt: Attempt, outcome: Outcome)?
     private var verdict = Crawl.Verdict.done
+    /// True once nothing else is wanted of the reply.
+    private var isEnough = false
 
     init(
         _ crawl: Crawl, _ entry: CrawlFile.Entry, _ place: Crawl.Place, _ inner: URLOutput
@@ -30,7 +32,7 @@ final class CrawlPage: Output, EventSink {
         }
         let step = try inner.begin(job)
         guard case .fetch(let reply) = step else { return step }
-        return .fetch(reply.watched(by: self))
+        return .fetch(reply.watched(by: self, to: crawl.request(reply.request, at: place)))
     }
 
     func take(_ event: Event) throws(FetchError) {
@@ -39,18 +41,32 @@ final class CrawlPage: Output, EventSink {
             reader = inner.log.map {
                 PageReader(head, base: $0.uri, registry: crawl.context.fetcher.registry)
             }
+            try endWithoutLinks(at: head)
         case .body, .item:
             for link in reader?.links(in: event) ?? [] { try follow(link) }
         default: break
         }
     }
 
+    /// Ends the fetch of a reply of which nothing else is wanted.
+    private func endWithoutLinks(at head: Head) throws(FetchError) {
+        let type = head.mediaType?.essence
+        // Lines of other text may come as items.
+        let mayHaveLinks = reader?.readsLinks ?? false || type == nil || type == "text/plain"
+        guard entry.isOutside || !crawl.needsBodies && !mayHaveLinks else { return }
+        isEnough = true
+        throw .cancelled
+    }
+
     func finish(_ ending: Ending) throws(FetchError) {
+        if crawl.isWhole(entry, ending, of: place) {
+            (ending.completeness, ending.outcome, ending.message) = (.unverified, .ok, nil)
+        }
         for link in reader?.lastLinks(isWhole: ending.completeness != .truncated) ?? [] {
             try follow(link)
         }
-        if let head = ending.head, head.replyClass == .redirect, let target = head.redirectTarget {
-            let next = try crawl.lines(redirecting: entry, to: target, base: ending.uri)
+        if let target = ending.redirectTarget {
+            let next = try crawl.lines(redirecting: entry, to: target)
             found += next.lines
             self.target = next.target
         }
@@ -59,9 +75,29 @@ final class CrawlPage: Output, EventSink {
     private func follow(_ link: Link) throws(FetchError) {
         found += try crawl.lines(of: link, on: entry)
         // The page itself is done only when its own line is there.
-        guard found.count > 65_536 else { return }
+        if found.count > 65_536 { try flush() }
+    }
+
+    private func flush() throws(FetchError) {
+        guard !found.isEmpty else { return }
         try crawl.file.append(found)
         found = []
+        crawl.file.begun.insert(entry.n)
+    }
+
+    /// True for a reply that was a success as far as it came.
+    private var isAnswer: Bool { inner.log?.head?.replyClass == .success }
+
+    /// The result, or that of a reply whose links have all come, however its body ended.
+    private func judged(_ result: Attempt) -> Attempt {
+        let isReadable = reader?.readsLinks ?? true
+        guard let log = inner.log, isEnough || !crawl.needsBodies && isAnswer && !isReadable,
+            isEnough || result.outcome != .interrupted
+        else { return result }
+        return .ended(
+            Ending(
+                outcome: .ok, completeness: .unverified, uri: log.uri, head: log.head,
+                bodyBytes: log.bodyBytes))
     }
 
     func end(_ result: Attempt) { inner.end(result) }
@@ -71,7 +107,7 @@ final class CrawlPage: Output, EventSink {
         var timings = inner.log?.timings ?? Ending.Timings()
         timings.end()
         let elapsed = timings.total?.inSeconds ?? 0
-        return crawl.pace(place, replySeconds: elapsed, job.request) - elapsed
+        return crawl.pace(place, result, replySeconds: elapsed, job.request) - elapsed
     }
 
     var canBeRepeated: Bool { inner.canBeRepeated }
@@ -80,32 +116,31 @@ final class CrawlPage: Output, EventSink {
         try inner.repeats(result, retry)
     }
 
-    func conclude(_ result: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
+    func conclude(_ attempt: Attempt, _ job: Job) async throws(FetchError) -> Outcome {
+        let result = judged(attempt)
+        entry.bytes = result.ending?.bodyBytes
         let isOver = result.outcome == .interrupted || result.error?.isPostponed ?? false
         if isOver { crawl.stop() }
         verdict =
-            isOver
-            ? .left
-            : crawl.verdict(on: entry, of: place, result, job.request)
-        guard case .done = verdict else { return .ok }
+            isOver ? .left : try crawl.verdict(on: entry, of: place, result, job.request)
+        entry.readsBody = result.ending?.head?.refusesMethod ?? entry.readsBody
+        switch verdict {
+        case .done, .failed: break
+        case .again, .skipped, .left: return .ok
+        }
         let outcome = try await inner.conclude(result, job)
         self.result = (result, outcome)
         return outcome
     }
 
     func deliver() async throws(FetchError) {
-        defer {
-            var again = false
-            switch verdict {
-            case .again, .left: again = true
-            case .done, .skipped: break
-            }
-            crawl.end(entry, of: place, again: again)
-        }
+        defer { crawl.end(entry, of: place, verdict) }
         switch verdict {
-        case .again, .left: return
-        case .skipped(let reason): return try crawl.skip(entry, reason)
-        case .done: break
+        case .again, .left: return try flush()
+        case .skipped(let reason):
+            try flush()
+            return try crawl.skip(entry, reason)
+        case .done, .failed: break
         }
         guard let (attempt, outcome) = result else { return }
         if !crawl.rules.checks { try await inner.deliver() }
@@ -114,8 +149,19 @@ final class CrawlPage: Output, EventSink {
             let row = "\(outcome.rawValue)\t\(size)\t\(TerminalText.escapeLine(entry.url))\n"
             try StandardStream.output.write(Array(row.utf8)[...], isWhole: true, Patience())
         }
+        // A better way to it has been found meanwhile: it is asked again for its links.
+        guard !crawl.file.isOutdated(entry) else { return try flush() }
         try crawl.file.append(
             found
-                + crawl.file.line(of: entry, attempt, outcome, inner.log, target: target))
+                + crawl.file.line(
+                    of: entry, attempt, outcome, inner.log, target: target, facts: facts(outcome)))
+    }
+
+    private func facts(_ outcome: Outcome) -> [StaticString] {
+        guard isAnswer, let head = inner.log?.head else { return [] }
+        let isUnread = entry.depth == 0 && head.mediaType != nil && !(reader?.readsLinks ?? true)
+        var facts: [StaticString] = outcome == .ok ? [] : ["ok"]
+        if !head.isOne(of: crawl.rules.mediaTypes) { facts.append("omitted") }
+        return crawl.rules.checks && isUnread ? facts + ["unread"] : facts
     }
 }

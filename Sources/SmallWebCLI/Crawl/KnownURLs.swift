@@ -16,6 +16,9 @@ struct KnownURLs {
         return isNew
     }
 
+    /// Makes a URL that is there one that is not done.
+    mutating func reopen(_ hash: UInt64) { slots[slot(of: hash)] &= ~1 }
+
     func contains(_ hash: UInt64) -> Bool { slots[slot(of: hash)] != 0 }
 
     func isDone(_ hash: UInt64) -> Bool { slots[slot(of: hash)] & 1 == 1 }

@@ -2,107 +2,134 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// `crawl --check`: what the file of a crawl says about links.
+/// `crawl --check`: what the file of a crawl says about links. It is read twice, so that memory
+/// holds its pages and not their links.
 struct LinkCheck {
-    private struct Target {
-        var outcome: Outcome?
-        /// Where it redirects to.
-        var next: String?
-    }
-
     private let crawl: Crawl
-    private var targets: [String: Target] = [:]
-    /// URLs of pages by their numbers.
-    private var pages: [Int: String] = [:]
-    private var links: [JSONValue] = []
+    private let settings: Settings
+    private let ends: [UInt64: CrawlFile.End]
+    /// Where the lines of pages and of the first of their links are, by number.
+    private var pages: [Int: (found: UInt32, links: Int)] = [:]
+    /// Links of pages so far, until the page's own line.
+    private var counts: [Int: Int] = [:]
+    private var last: (n: Int, url: String) = (-1, "")
+    private var status: Int32 = 0
 
-    init(_ crawl: Crawl) throws(FetchError) {
-        self.crawl = crawl
-        var (targets, pages) = (targets, pages)
-        var links: [JSONValue] = []
-        _ = try crawl.file.scan { line, _ throws(FetchError) in
-            guard let record = try? JSONValue.parse(line), let type = record["type"]?.string,
-                let url = record["url"]?.string, let n = record["n"]?.int
-            else { return }
-            switch type {
-            case "found": pages[n] = url
-            case "link": links.append(record)
-            case "response", "error":
-                targets[url] = Target(
-                    outcome: record["outcome"]?.string.flatMap(Outcome.init),
-                    next: record["to"]?.string)
-            default: break
-            }
+    init(_ crawl: Crawl, _ settings: Settings) throws(FetchError) {
+        (self.crawl, self.settings) = (crawl, settings)
+        ends = try crawl.file.ends()
+        var pages: [Int: (found: UInt32, links: Int)] = [:]
+        _ = try crawl.file.scan { line, offset throws(FetchError) in
+            guard let n = CrawlFile.number(ofPage: line) else { return }
+            pages[n] = (try crawl.file.offset(of: offset), offset)
         }
-        (self.targets, self.pages, self.links) = (targets, pages, links)
+        self.pages = pages
     }
 
     /// The outcome of a link; `nil` if it was not checked.
     private func outcome(of url: String) -> Outcome? {
-        var (url, hops) = (url, 0)
-        while let target = targets[url] {
-            guard let next = target.next else { return target.outcome }
-            hops += 1
-            guard hops <= 5 else { return .tooManyRedirects }
-            url = next
-        }
-        guard let request = try? crawl.context.fetcher.request(url) else {
-            let hasScheme = URI.scheme(of: url) != nil && (try? URI(parsing: url)) != nil
-            return hasScheme ? nil : .badURL
-        }
-        let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
-        return crawl.failure(of: String(key.place))
+        let (outcome, isKnown) = ends.outcome(of: crawl.file.hash(url))
+        if isKnown { return [.robots, .usage].contains(outcome) ? nil : outcome }
+        // Another scheme may have URLs without an authority.
+        let isForeign = URI.scheme(of: url).map { crawl.context.fetcher.registry[$0] == nil }
+        let uri = isForeign ?? false ? try? URI(verbatim: url) : try? URI(parsing: url)
+        return uri == nil ? .badURL : nil
     }
 
-    /// Prints the links.
+    /// Prints the seeds that failed, and the links.
     ///
-    /// - Returns: The exit status.
-    func report(_ settings: Settings) throws(FetchError) -> Int32 {
-        var (status, patience) = (Int32(0), Patience())
-        patience.deadline = .never
-        var (index, last) = (0, -1)
-        for link in links {
-            let (url, number) = (link["url"]?.string ?? "", link["n"]?.int ?? 0)
-            let (outcome, page) = (outcome(of: url), pages[number] ?? "")
-            (index, last) = (number == last ? index + 1 : 0, number)
-            let isFine = [nil, .ok, .needsInput].contains(outcome)
-            if let outcome, !isFine, status != Outcome.permanentFailure.exitStatus {
-                let isForNow = outcome.isRetryable && outcome != .resolve
-                status = (isForNow ? Outcome.temporaryFailure : .permanentFailure).exitStatus
-            }
-            let word = outcome?.rawValue ?? "unchecked"
-            if settings.records.areWanted {
-                let record = record(of: link, url, number, index, page, word)
-                try StandardStream.output.write(record[...], isWhole: true, patience)
-            } else if !isFine {
-                let row = [word, url, page, "\(link["line"]?.int ?? 0)"].map(
-                    TerminalText.escapeLine)
-                let text = row.joined(separator: "\t") + "\n"
-                try StandardStream.output.write(Array(text.utf8)[...], isWhole: true, patience)
-            }
+    /// - Returns: The exit status that they ask for.
+    /// - Throws: `write`, `read`, `interrupted`.
+    mutating func report(_ seeds: [(url: String, outcome: Outcome)]) throws(FetchError) -> Int32 {
+        for (url, outcome) in seeds { try note(outcome, url, "-", nil, 0) }
+        var check = self
+        _ = try crawl.file.scan { line, offset throws(FetchError) in
+            try check.take(line, at: offset)
         }
-        return status
+        if check.status == 0, ends.values.contains(where: \.isCut) {
+            return Outcome.tooLarge.exitStatus
+        }
+        return check.status
+    }
+
+    private mutating func take(
+        _ line: ArraySlice<UInt8>, at offset: Int
+    ) throws(FetchError) {
+        if let n = CrawlFile.number(ofEnd: line) { counts[n] = nil }
+        guard CrawlFile.isLink(line), let link = try? JSONValue.parse(line),
+            let n = link["n"]?.int, let page = pages[n], offset > page.links
+        else { return }
+        let index = counts[n, default: 0]
+        counts[n] = index + 1
+        if last.n != n { last = (n, try crawl.file.entry(at: page.found).url) }
+        let url = link["url"]?.string ?? ""
+        try note(outcome(of: url), url, last.url, link, index)
+    }
+
+    /// Prints a link, and keeps the status that it asks for.
+    ///
+    /// - Parameter link: `nil` for a URL that was given.
+    private mutating func note(
+        _ outcome: Outcome?, _ url: String, _ page: String, _ link: JSONValue?, _ index: Int
+    ) throws(FetchError) {
+        let isFine = [nil, .ok, .needsInput].contains(outcome)
+        if let outcome, !isFine, status != Outcome.permanentFailure.exitStatus {
+            let isForNow = !outcome.lasts && outcome != .resolve
+            status = (isForNow ? Outcome.temporaryFailure : .permanentFailure).exitStatus
+        }
+        var patience = Patience()
+        patience.deadline = .never
+        let word = outcome?.rawValue ?? "unchecked"
+        if settings.records.areWanted {
+            let record = record(of: link, url, index, link == nil ? url : page, word)
+            try StandardStream.output.write(record[...], isWhole: true, patience)
+        } else if !isFine {
+            let row = [word, url, page, "\(link?["line"]?.int ?? 0)"].map(TerminalText.escapeLine)
+            let text = row.joined(separator: "\t") + "\n"
+            try StandardStream.output.write(Array(text.utf8)[...], isWhole: true, patience)
+        }
     }
 
     /// The record of `links`, with the outcome.
     private func record(
-        of link: JSONValue, _ url: String, _ n: Int, _ index: Int, _ page: String, _ word: String
+        of link: JSONValue?, _ url: String, _ index: Int, _ page: String, _ word: String
     ) -> [UInt8] {
         JSONWriter.line { writer in
             var subject = RecordSubject(url: page)
-            subject.n = n
+            subject.n = link?["n"]?.int ?? 0
             writer.begin("link", subject)
             writer.member("i", index)
             let uri = try? URI(parsing: url)
             writer.member("url", uri == nil ? nil : url)
             writer.member("page", page)
-            writer.member("raw", link["raw"]?.string ?? url)
-            writer.member("text", link["text"]?.string ?? "")
+            writer.member("raw", link?["raw"]?.string ?? url)
+            writer.member("text", link?["text"]?.string ?? "")
             writer.member("scheme", uri?.scheme)
-            writer.member("kind", link["kind"]?.string ?? "link")
-            writer.member("line", link["line"]?.int ?? 0)
+            writer.member("kind", link?["kind"]?.string ?? "link")
+            writer.member("line", link?["line"]?.int ?? 0)
             writer.member("same_host", uri?.host == (try? URI(parsing: page))?.host)
             writer.member("outcome", word)
         }
+    }
+}
+
+extension [UInt64: CrawlFile.End] {
+    /// The outcome at the end of a chain of redirects, and false if the file has no end of it.
+    func outcome(of hash: UInt64) -> (Outcome?, isKnown: Bool) {
+        var (hash, hops) = (hash, 0)
+        while let end = self[hash] {
+            guard let next = end.next else { return (end.outcome, true) }
+            hops += 1
+            guard hops <= Crawl.hopsMax else { return (.tooManyRedirects, true) }
+            hash = next
+        }
+        return (nil, hops > 0)
+    }
+
+    /// The last URL of a chain of redirects.
+    func last(of hash: UInt64) -> UInt64 {
+        var (hash, hops) = (hash, 0)
+        while let next = self[hash]?.next, hops < Crawl.hopsMax { (hash, hops) = (next, hops + 1) }
+        return hash
     }
 }

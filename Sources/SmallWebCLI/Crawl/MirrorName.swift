@@ -13,7 +13,8 @@ enum MirrorName {
     /// The names of the directories and of the file: `scheme/place/path`.
     ///
     /// - Parameter index: The name of a file for a path that ends in a slash; not empty.
-    static func components(of key: CrawlKey, index: String) -> [String] {
+    /// - Throws: `not-built-in` for a long name without libcrypto.
+    static func components(of key: CrawlKey, index: String) throws(FetchError) -> [String] {
         // Selectors rarely lack their first slash.
         let isOdd =
             key.itemType != nil && !key.path.isEmpty
@@ -21,9 +22,13 @@ enum MirrorName {
         let isRooted = !isOdd && key.uri.host != nil && !key.path.isEmpty
         let path = isRooted ? key.path.dropFirst() : key.path[...]
         var segments = path.split(separator: "/", omittingEmptySubsequences: false)
-        let last = file(segments.popLast() ?? "", query: key.uri.query, index)
+        var last = file(segments.popLast() ?? "", query: key.uri.query, index)
+        // The unfinished file of another page has this name.
+        if last.hasSuffix(".part") { last = last.dropLast(5) + "%2epart" }
         let top = [key.uri.scheme, place(of: key.uri)] + (isOdd ? ["@@"] : [])
-        return (top + segments.map(directory) + [last]).map(cut)
+        var names: [String] = []
+        for name in top + segments.map(directory) + [last] { names.append(try cut(name)) }
+        return names
     }
 
     /// User, host and port; the password is left out.
@@ -78,15 +83,16 @@ enum MirrorName {
     }
 
     /// The beginning of a long name with its hash. No other name has two marks before its end.
-    private static func cut(_ name: String) -> String {
+    private static func cut(_ name: String) throws(FetchError) -> String {
         guard name.utf8.count > bytesMax else { return name }
-        var bytes = Array(name.utf8.prefix(bytesMax - 18))
+        var bytes = Array(name.utf8.prefix(bytesMax - 34))
         bytes.removeLast(bytes[...].cutCharacterCount)
         if let percent = bytes.suffix(2).lastIndex(of: ASCII.percent) {
             bytes.removeSubrange(percent...)
         }
-        bytes += [0x40, 0x40]
-        bytes.append(hex: name.stableHash, digits: 16)
-        return String(decoding: bytes, as: UTF8.self)
+        // A server can make names with equal hashes of the quick kind.
+        let digest = try Digest(.sha256)
+        digest.update(Array(name.utf8)[...])
+        return String(decoding: bytes, as: UTF8.self) + "@@" + digest.finish().hex.prefix(32)
     }
 }

@@ -15,11 +15,17 @@ struct FittedSettings {
     /// Asks for the reply without its body.
     mutating func wantsHeadAlone() { settings.fetch.wantsHeadAlone = true }
 
-    mutating func fit(_ request: Request, _ registry: Registry) {
+    /// - Parameter leavesOut: True to leave out given options, too, but none that demand a key: for
+    ///   pages of several schemes.
+    mutating func fit(_ request: Request, _ registry: Registry, leavesOut: Bool = false) {
         let misfits = settings.misfits(for: request, registry)
         guard !misfits.isEmpty else { return }
-        refusal = misfits.first { settings.invocation.given.contains($0.name) }?.refusal
-        notes = settings.leaveOut(misfits, for: request)
+        refusal =
+            misfits.first { misfit in
+                settings.invocation.given.contains(misfit.name)
+                    && !(leavesOut && misfit.mayBeLeftOut)
+            }?.refusal
+        notes = settings.leaveOut(misfits, for: request, given: leavesOut)
     }
 
     /// Completes the request of an attempt, with what may change until then: files to read, and

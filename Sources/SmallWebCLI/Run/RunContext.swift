@@ -116,8 +116,12 @@ final class RunContext: @unchecked Sendable {
 
     /// Makes the job of a request.
     ///
-    /// - Parameter output: Gets the settings of its URL.
-    func job(_ asked: RequestLine, _ output: (FittedSettings) -> any Output) -> Job {
+    /// - Parameters:
+    ///   - leavesOut: True to leave out options that its scheme does not have.
+    ///   - output: Gets the settings of its URL.
+    func job(
+        _ asked: RequestLine, leavesOut: Bool = false, _ output: (FittedSettings) -> any Output
+    ) -> Job {
         var (fitted, fetcher) = (FittedSettings(settings), fetcher)
         var (request, place): (Request?, String?)
         var problem = asked.problem
@@ -127,7 +131,7 @@ final class RunContext: @unchecked Sendable {
                 (own, fetcher) = try settings(for: asked)
                 fitted = FittedSettings(own)
                 let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
-                fitted.fit(made, fetcher.registry)
+                fitted.fit(made, fetcher.registry, leavesOut: leavesOut)
                 request = made
                 place = try made.place
             } catch {

@@ -309,9 +309,7 @@ extension URLOutput {
     private func report(_ ending: Ending) -> (Outcome, message: String?) {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
         if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
-        if settings.fetch.takesRedirects && ending.head?.replyClass == .redirect {
-            return (.ok, nil)
-        }
+        if ending.redirectTarget != nil { return (.ok, nil) }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"
             told.say(.permanentFailure, message, hint: "without a pattern all are listed")

@@ -43,8 +43,6 @@ struct FetchSettings: Sendable {
     var condition: RequestCondition?
     /// A file for `--time-cond` that is not there yet.
     var missingFile: String?
-    /// True if a redirect that is not followed is a result like any other.
-    var takesRedirects = false
 
     enum Refusal: Sendable {
         /// Print an error and exit with its status.

@@ -10,6 +10,9 @@ struct Misfit {
     let reason: String?
     let refusal: FetchError
 
+    /// False for a key that is demanded.
+    var mayBeLeftOut: Bool { !["trust", "pin"].contains(name) }
+
     static func cannotCarryData(_ scheme: Scheme) -> FetchError {
         usageError("\(scheme.name) requests cannot carry --data")
     }
@@ -19,17 +22,25 @@ extension Settings {
     static let resumes = ["continue", "continue-at"]
     private static let identities = ["identity", "cert", "key"]
 
-    /// Leaves out the settings of config files that do not fit the request. On the command line or
-    /// in a line of a list such a setting is an error.
+    /// Leaves out settings that do not fit the request. On the command line or in a line of a list
+    /// such a setting is usually an error.
     ///
+    /// - Parameter given: True to leave out those, too.
     /// - Returns: A note for each.
-    mutating func leaveOut(_ misfits: [Misfit], for request: Request) -> [Note] {
+    mutating func leaveOut(
+        _ misfits: [Misfit], for request: Request, given: Bool = false
+    ) -> [Note] {
         var notes: [Note] = []
-        for misfit in misfits where !invocation.given.contains(misfit.name) {
-            guard let reason = misfit.reason, let place = origins[misfit.name] else { continue }
+        for misfit in misfits {
+            let isGiven = invocation.given.contains(misfit.name)
+            guard !isGiven || given && misfit.mayBeLeftOut else { continue }
+            let place = isGiven ? "--" : origins[misfit.name].map { $0 + ": " }
+            guard let reason = misfit.reason ?? (isGiven ? "which does not take it" : nil),
+                let place
+            else { continue }
             var note = Note(
                 "setting-ignored",
-                "\(place): \(misfit.name) is ignored for \(request.scheme.name), \(reason)")
+                "\(place)\(misfit.name) is ignored for \(request.scheme.name), \(reason)")
             note.place = request.uri.hostAndPort
             notes.append(note)
             origins[misfit.name] = nil

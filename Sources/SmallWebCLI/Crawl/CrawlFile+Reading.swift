@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWeb
+internal import SmallWebFormats
+internal import SmallWebRecords
+
+// Reading the state of a crawl.
+extension CrawlFile {
+    private static let found = line("found")
+    private static let link = line("link")
+    private static let ends = ["response", "error", "skip"].map(line)
+    private static let (urlMember, outcomeMember) = (member("url"), member("outcome"))
+    /// Longest line that is read back; ``CrawlTraps`` has shorter URLs.
+    private static let lineBytesMax = 4096
+
+    private static func line(_ type: String) -> [UInt8] {
+        Array("{\"type\":\"\(type)\",\"v\":1,\"n\":".utf8)
+    }
+
+    private static func member(_ name: String) -> [UInt8] { Array(",\"\(name)\":\"".utf8) }
+
+    /// A URL of ``load()`` that may wait: there are as many as URLs, so it is small.
+    private struct Waiting {
+        let hash: UInt64
+        /// Index in ``places``.
+        let place: UInt32
+        let offset: UInt32
+    }
+
+    /// Reads the file; afterwards ``onWaiting`` has been called for each URL that waits.
+    ///
+    /// - Parameter onPlace: Called with each server, and the number of its URLs.
+    func load(onPlace: (_ name: String, _ pages: Int) -> Void = { _, _ in }) throws(FetchError) {
+        var waiting: [Waiting] = []
+        // Lines of URLs that a better way leads to.
+        var latest: [UInt64: UInt32] = [:]
+        end = try scan { line, offset throws(FetchError) in
+            guard let found = Self.url(in: line, after: Self.found) else {
+                return try take(line)
+            }
+            next = max(next, found.n + 1)
+            let (hash, isNew) = (hash(found.url), !known.contains(hash(found.url)))
+            begun.remove(found.n)
+            guard improve(hash, by: way(found.n, found.rest)) != nil || isNew else { return }
+            let place = number(ofPlace: found.url)
+            if isNew { places[Int(place)].pages += 1 }
+            if !isNew { latest[hash] = try self.offset(of: offset) }
+            waiting.append(
+                Waiting(hash: hash, place: place, offset: try self.offset(of: offset)))
+        }
+        for entry in waiting where !known.isDone(entry.hash) {
+            guard latest[entry.hash, default: entry.offset] == entry.offset else { continue }
+            let depth = keepsDepths ? ways[entry.hash]?.depth : nil
+            onWaiting(places[Int(entry.place)].name, entry.offset, depth)
+        }
+        for place in places { onPlace(place.name, place.pages) }
+        (places, placeNumbers) = ([], [:])
+    }
+
+    /// Passes each line, and where it is, to `body`.
+    ///
+    /// - Returns: The size of the file.
+    /// - Throws: `read`, `interrupted`.
+    func scan(
+        _ body: (_ line: ArraySlice<UInt8>, _ offset: Int) throws(FetchError) -> Void
+    ) throws(FetchError) -> Int {
+        var rest: [UInt8] = []
+        var (start, size) = (0, 0)
+        while true {
+            var piece: [UInt8]
+            do throws(SystemError) {
+                piece = try FileBytes.read(file.borrowed, at: size, count: 1 << 20)
+            } catch {
+                throw FetchError(.read, .input, "cannot read the state \(path)", error)
+            }
+            size += piece.count
+            if piece.isEmpty { return size }
+            piece = rest + piece
+            var lines = piece[...]
+            while let feed = lines.firstLineFeed {
+                try body(lines[..<feed], start)
+                start += feed + 1 - lines.startIndex
+                lines = lines[(feed + 1)...]
+            }
+            rest = Array(lines)
+            try LongWork.check()
+        }
+    }
+
+    func offset(of position: Int) throws(FetchError) -> UInt32 {
+        guard let offset = UInt32(exactly: position / Self.unit) else {
+            throw FetchError(
+                .write, .output, "the state \(path) is larger than 64 GiB",
+                hint: "crawl the rest with another --state")
+        }
+        return offset
+    }
+
+    private func number(ofPlace url: ArraySlice<UInt8>) -> UInt32 {
+        let place = Self.place(url)
+        var hasher = Hasher()
+        place.withUnsafeBytes { hasher.combine(bytes: $0) }
+        let hash = hasher.finalize()
+        if let number = placeNumbers[hash] { return number }
+        places.append((String(decoding: place, as: UTF8.self), 0))
+        let number = UInt32(places.count - 1)
+        placeNumbers[hash] = number
+        return number
+    }
+
+    /// The way in the rest of a line that finds a URL.
+    private func way(_ n: Int, _ rest: ArraySlice<UInt8>) -> Way {
+        let depth = keepsDepths ? Self.number("depth", in: rest) ?? 0 : 0
+        return Way(
+            n: UInt32(clamping: n), depth: UInt16(clamping: depth),
+            hops: UInt8(clamping: Self.number("hops", in: rest) ?? 0),
+            isOutside: rest.range(ofText: #","head":true"#) != nil)
+    }
+
+    /// Takes a line that finds no URL.
+    private func take(_ line: ArraySlice<UInt8>) throws(FetchError) {
+        // The word of the type tells most lines apart.
+        let initial = line.dropFirst(9).first
+        for start in Self.ends where start[9] == initial {
+            guard let (n, url, rest) = Self.url(in: line, after: start) else { continue }
+            next = max(next, n + 1)
+            return take(end: rest, of: url, n)
+        }
+        if line.starts(with: Self.link) {
+            if let (n, _, _) = Self.url(in: line, after: Self.link) { begun.insert(n) }
+            return
+        }
+        let isBlank = line.allSatisfy(ASCII.isSpace)
+        guard !isBlank else { return }
+        try take(record: line)
+    }
+
+    private func take(end rest: ArraySlice<UInt8>, of url: ArraySlice<UInt8>, _ n: Int) {
+        let hash = hash(url)
+        guard rest.starts(with: Self.outcomeMember) else {
+            // A URL that is not asked for.
+            _ = known.insert(hash, isDone: true)
+            if rest.range(ofText: "\"\(Self.tooFar)\"") != nil { ways[hash] = .tooFar(n) }
+            return
+        }
+        let outcome = Self.outcome(in: rest)
+        let redirects = rest.range(ofText: #","to":""#) != nil
+        if !redirects { endChain(at: hash) }
+        if let seconds = Self.number("retry_after", in: rest) {
+            let start = Self.number("start", in: rest, after: "\"") ?? 0
+            let place = String(decoding: Self.place(url), as: UTF8.self)
+            pauses[place] = (Double(start), Double(seconds))
+        }
+        guard outcome?.lasts ?? false else { return }
+        begun.remove(n)
+        let isSaved =
+            outcome == .ok && !redirects && !(ways[hash]?.isOutside ?? false)
+            && rest.range(ofText: #","omitted":true"#) == nil
+        if isSaved, !isKept(String(decoding: url, as: UTF8.self)) {
+            lost += 1
+            return
+        }
+        _ = known.insert(hash, isDone: true)
+    }
+
+    private func take(record line: ArraySlice<UInt8>) throws(FetchError) {
+        guard let record = try? JSONValue.parse(line), case .number("1")? = record["v"],
+            let type = record["type"]?.string
+        else {
+            throw usageError(
+                "\(path) is not the state of a crawl", hint: "name another file with --state")
+        }
+        switch type {
+        case "crawl":
+            guard let scope = record["scope"]?.string.flatMap(CrawlScope.Extent.init) else {
+                return
+            }
+            var rules = Rules(
+                seeds: record["seeds"]?.strings ?? [], scope: scope,
+                roles: record["as"]?.string ?? "", checks: record["check"]?.bool ?? false)
+            rules.limits.depth = record["depth"]?.int
+            for name in Limits.names { rules.limits.lists[name] = record[name]?.strings }
+            self.rules = rules
+        case "robots":
+            guard let place = record["place"]?.string,
+                case .number(let time)? = record["time"]?["start"], let start = Double(time)
+            else { return }
+            robots.append((place, record["lines"]?.strings ?? [], Int(start)))
+        default: break
+        }
+    }
+
+    /// The number and the URL of a line in the form in which they are written here, and what is
+    /// behind them.
+    static func url(
+        in line: ArraySlice<UInt8>, after start: [UInt8]
+    ) -> (n: Int, url: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {
+        guard line.starts(with: start) else { return nil }
+        let digits = line.dropFirst(start.count).prefix(while: ASCII.isDigit)
+        let rest = line[digits.endIndex...]
+        guard let n = ASCII.decimal(digits, max: 1 << 40), rest.starts(with: urlMember) else {
+            return nil
+        }
+        let url = rest.dropFirst(urlMember.count)
+        return url.firstIndex(of: UInt8(ascii: "\"")).map { (n, url[..<$0], url[($0 + 1)...]) }
+    }
+
+    private static func outcome(in rest: ArraySlice<UInt8>) -> Outcome? {
+        let word = rest.dropFirst(outcomeMember.count).prefix { $0 != UInt8(ascii: "\"") }
+        return word.elementsEqual("ok".utf8)
+            ? .ok : Outcome(rawValue: String(decoding: word, as: UTF8.self))
+    }
+
+    /// The whole part of a member that is a number.
+    private static func number(
+        _ name: String, in rest: ArraySlice<UInt8>, after mark: String = ",\""
+    ) -> Int? {
+        guard let range = rest.range(ofText: "\(mark)\(name)\":") else { return nil }
+        return ASCII.decimal(rest[range.upperBound...].prefix(while: ASCII.isDigit), max: 1 << 40)
+    }
+
+    /// The part of a normal URL before its path.
+    static func place(_ url: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        var (end, slashes) = (url.startIndex, 0)
+        while end < url.endIndex {
+            if url[end] == ASCII.slash { slashes += 1 }
+            if slashes == 3 { break }
+            end += 1
+        }
+        return url[..<end]
+    }
+
+    /// The entry of a line, for ``onWaiting``.
+    ///
+    /// - Throws: `read` for a line that was changed meanwhile.
+    func entry(at offset: UInt32) throws(FetchError) -> Entry {
+        let start = Int(offset) * Self.unit
+        guard let bytes = try? FileBytes.read(file.borrowed, at: start, count: Self.lineBytesMax),
+            let end = bytes.firstIndex(of: ASCII.lineFeed),
+            let (n, url, rest) = Self.url(in: bytes[..<end], after: Self.found)
+        else {
+            throw FetchError(.read, .input, "cannot read the state \(path): another has changed it")
+        }
+        return Entry(
+            url: String(decoding: url, as: UTF8.self), n: n,
+            depth: Self.number("depth", in: rest) ?? 0, hops: Self.number("hops", in: rest) ?? 0,
+            isOutside: rest.range(ofText: #","head":true"#) != nil)
+    }
+
+    /// The number of a page in the line that finds it, or in that of its end.
+    static func number(ofPage line: ArraySlice<UInt8>) -> Int? { url(in: line, after: found)?.n }
+    static func url(ofPage line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
+        url(in: line, after: found)?.url
+    }
+    static func number(ofEnd line: ArraySlice<UInt8>) -> Int? {
+        ends.lazy.compactMap { url(in: line, after: $0)?.n }.first
+    }
+    static func isLink(_ line: ArraySlice<UInt8>) -> Bool { line.starts(with: link) }
+
+    /// What the file says of the targets of links, the last line of each.
+    struct End {
+        /// `nil` for a URL that is not asked for.
+        var outcome: Outcome?
+        /// Hash of the URL that it redirects to.
+        var next: UInt64?
+        /// True for a page with links of which some were not read.
+        var isCut = false
+        /// True for a type whose links are not read.
+        var isUnread = false
+    }
+
+    /// The ends of URLs by hash; of all if `wanted` is `nil`.
+    ///
+    /// - Throws: `read`, `interrupted`.
+    func ends(of wanted: Set<UInt64>? = nil) throws(FetchError) -> [UInt64: End] {
+        var ends: [UInt64: End] = [:]
+        _ = try scan { line, _ throws(FetchError) in
+            for start in Self.ends where start[9] == line.dropFirst(9).first {
+                guard let (_, url, rest) = Self.url(in: line, after: start) else { continue }
+                let hash = hash(url)
+                guard wanted?.contains(hash) ?? true else { return }
+                var end = End()
+                if rest.starts(with: Self.outcomeMember) {
+                    end.outcome = Self.outcome(in: rest)
+                    if rest.range(ofText: #","ok":true"#) != nil {
+                        end.isCut = end.outcome == .tooLarge
+                        end.outcome = .ok
+                    }
+                    end.isUnread = rest.range(ofText: #","unread":true"#) != nil
+                    if rest.range(ofText: #","to":""#) != nil {
+                        let target = (try? JSONValue.parse(line))?["to"]?.string
+                        end.next = target.map { self.hash($0) }
+                    }
+                } else {
+                    end.outcome = [.robots, .usage].first {
+                        rest.range(ofText: ",\"reason\":\"\($0.rawValue)\"") != nil
+                    }
+                }
+                ends[hash] = end
+                return
+            }
+        }
+        return ends
+    }
+}
+
+extension CrawlFile.Way {
+    /// The way to a URL that is too far in a chain of redirects: any other is better.
+    static func tooFar(_ n: Int) -> CrawlFile.Way {
+        CrawlFile.Way(n: UInt32(clamping: n), depth: .max, hops: .max)
+    }
+}
+
+extension Outcome {
+    /// True if a page with this outcome is not asked for again: it was fetched, refused for good,
+    /// or forbidden.
+    var lasts: Bool {
+        switch self {
+        case .ok, .unsupportedScheme, .usage, .badURL, .protocolError, .permanentFailure,
+            .tooManyRedirects, .tooLarge, .needsIdentity, .needsInput, .redirectRefused,
+            .notRecorded, .robots:
+            true
+        case .notBuiltIn, .proxyResolve, .resolve, .connect, .truncated, .write, .read, .timeout,
+            .tls, .emptyReply, .send, .receive, .identityUnusable, .untrusted, .temporaryFailure,
+            .trustChanged, .proxy, .plugin, .internal, .interrupted:
+            false
+        }
+    }
+}
+
+extension ArraySlice<UInt8> {
+    /// The first occurrence of `text` in a short slice.
+    fileprivate func range(ofText text: String) -> Range<Int>? {
+        indices.first { self[$0...].starts(with: text.utf8) }.map { $0..<$0 + text.utf8.count }
+    }
+}
+
+extension JSONValue {
+    var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
+
+    /// The strings of an array.
+    fileprivate var strings: [String]? {
+        guard case .array(let values) = self else { return nil }
+        return values.compactMap(\.string)
+    }
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Crawls of a space whose truth is known, by a server that fails one request in five for now: a mirror
+and an archive that are killed, a link check, and a disk that fills.
+
+usage: crawl-truth.py SMALLWEB [--kills N] [--checks N] [--pages N] [WAY]...
+
+A WAY is mirror, archive, check, checks or disk; all of them without any. `checks` is as many whole
+checks, one after the other. `disk` needs to mount a file system of its own.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
+options.add_argument("smallweb", type=os.path.realpath)
+options.add_argument("--kills", type=int, default=4)
+options.add_argument("--checks", type=int, default=5)
+options.add_argument("--pages", type=int, default=60)
+options.add_argument("ways", nargs="*", default=["mirror", "archive", "check", "checks", "disk"])
+options = options.parse_intermixed_args()
+CHANCE = random.Random(os.environ.get("SEED", "51"))
+# Runs until a crawl is over: each page fails one time in five.
+RUNS_MAX = 60
+
+
+class Space:
+    """A tree of pages over spartan. Every seventh link is broken."""
+
+    def __init__(self, pages, failing):
+        self.pages, self.failing, self.asked = pages, failing, 0
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.place = f"spartan://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def path(self, n):
+        return "/" if n == 0 else f"/d{n % 7}/p{n}.gmi"
+
+    def links(self, n):
+        """The targets of the links of a page, one a line from the second on."""
+        below = [m for m in range(4 * n + 1, 4 * n + 5) if m < self.pages]
+        links = [self.path(m) for m in below] + [self.path(n // 3)]
+        return links + ([f"/gone/{n}"] if n % 7 == 3 else [])
+
+    def body(self, n):
+        text = f"# page {n}\n" + "".join(f"=> {link} a\n" for link in self.links(n))
+        return text + f"{n} " * 400 + "\n"
+
+    def broken(self):
+        """What a check must print: target, page and line of each broken link."""
+        return sorted((self.place + link, self.place + self.path(n), str(line + 2))
+                      for n in range(self.pages) for line, link in enumerate(self.links(n))
+                      if link.startswith("/gone/"))
+
+    def accept(self):
+        while True:
+            peer, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+
+    def serve(self, peer):
+        with peer:
+            try:
+                path = peer.makefile("rb").readline().split()[1].decode()
+                self.asked += 1
+                self.answer(peer, path)
+            except (OSError, IndexError):
+                pass
+
+    def answer(self, peer, path):
+        pages = {self.path(n): n for n in range(self.pages)}
+        reply = b"4 not found\r\n"
+        if path in pages:
+            reply = b"2 text/gemini\r\n" + self.body(pages[path]).encode()
+        if path == "/robots.txt" or not self.failing or CHANCE.random() >= 0.2:
+            return peer.sendall(reply)
+        kind = CHANCE.randrange(4)
+        if kind == 1:
+            return peer.sendall(b"5 later\r\n")
+        if kind > 1:
+            # A reset, before or within the reply.
+            peer.sendall(reply[:0 if kind == 2 else len(reply) // 2])
+            peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def command(*words):
+    return [options.smallweb, "crawl", "--per-host-delay", "0", *words]
+
+
+def run(*words):
+    return subprocess.run(command(*words), stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=120, check=False)
+
+
+def until_over(*words):
+    """Runs a crawl until it is over: its status must be 75 until then.
+
+    - Returns: the last run, and how many there were.
+    """
+    for count in range(RUNS_MAX):
+        result = run(*words)
+        if result.returncode != 75:
+            return result, count + 1
+    raise SystemExit(f"not over after {RUNS_MAX} runs: {result.stderr}")
+
+
+def killed(state, *words):
+    """Runs a crawl that is killed again and again while its state grows, and then to its end."""
+    kills, size = 0, 0
+    while kills < options.kills:
+        process = subprocess.Popen(command(*words), stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wanted = size + CHANCE.randrange(1500)
+        while process.poll() is None and (
+                not os.path.exists(state) or os.path.getsize(state) <= wanted):
+            time.sleep(0.0005)
+        time.sleep(CHANCE.random() * 0.003)
+        process.send_signal(signal.SIGKILL)
+        if process.wait() == -signal.SIGKILL:
+            kills += 1
+        elif process.returncode == 0:
+            return kills
+        size = os.path.getsize(state)
+    return kills
+
+
+def lines(state):
+    with open(state, encoding="utf-8") as file:
+        return [json.loads(line) for line in file if line.strip()]
+
+
+def done(state, place):
+    """Outcomes of pages by path: the last line of each."""
+    return {line["url"].removeprefix(place): line["outcome"] for line in lines(state)
+            if line["type"] in ("response", "error")}
+
+
+def files(directory):
+    root = pathlib.Path(directory)
+    return {str(path.relative_to(root)).split("/", 2)[2]: path.read_bytes()
+            for path in root.rglob("*") if path.is_file()}
+
+
+def wanted(space):
+    return {space.path(n).lstrip("/") or "index.gmi": space.body(n).encode()
+            for n in range(space.pages)}
+
+
+def mirror(space):
+    words = ["--state", "s", "--mirror", "m", space.place + "/"]
+    kills = killed("s", *words)
+    result, runs = until_over(*words)
+    if result.returncode != 0 or files("m") != wanted(space):
+        return f"status {result.returncode}, not the files of the space: {result.stderr}", ""
+    return None, f"{kills} kills, {runs} runs more, {space.asked} requests, {len(files('m'))} files"
+
+
+def archive(space):
+    words = ["--state", "s", "--warc", "a.warc.gz", space.place + "/"]
+    kills = killed("s", *words)
+    result, runs = until_over(*words)
+    there = done("s", space.place)
+    urls = {space.path(n) for n in range(space.pages)}
+    if result.returncode != 0 or {path for path in there if there[path] == "ok"} != urls:
+        return f"status {result.returncode}, not the pages of the space: {result.stderr}", ""
+    checked = subprocess.run([options.smallweb, "warc", "check", "a.warc.gz"], check=False,
+                             capture_output=True, text=True)
+    for path in urls:
+        body = subprocess.run([options.smallweb, "get", "--replay", "a.warc.gz", space.place + path],
+                              capture_output=True, check=False).stdout
+        if body != wanted(space)[path.lstrip("/") or "index.gmi"]:
+            return f"{path} is not in the archive as it was served", ""
+    if checked.returncode != 0:
+        return f"warc check: {checked.stdout}{checked.stderr}", ""
+    return None, f"{kills} kills, {runs} runs more, {len(urls)} pages"
+
+
+def rows(result):
+    return sorted(tuple(line.split("\t")[1:]) for line in result.stdout.splitlines()
+                  if line.startswith("permanent-failure\t"))
+
+
+def problem_of_check(space, *words):
+    """- Returns: what is wrong with a check, over as many runs as it needs."""
+    broken = space.broken()
+    for _ in range(RUNS_MAX):
+        result = run(*words)
+        found = rows(result)
+        # A check that fails for now may not know all, but calls nothing broken that is not.
+        if not set(found) <= set(broken):
+            return f"called broken: {sorted(set(found) - set(broken))[:3]}"
+        words_of_rows = {line.split("\t")[0] for line in result.stdout.splitlines()}
+        if len(found) != len(set(found)):
+            return "a link is reported twice"
+        if words_of_rows <= {"permanent-failure"} and "waiting: 0" in result.stderr:
+            if found != broken or result.returncode != 22:
+                return f"status {result.returncode}, {len(found)} of {len(broken)} broken links"
+            return None
+        if result.returncode not in (22, 75):
+            return f"status {result.returncode} with pages waiting: {result.stderr}"
+    return "not over"
+
+
+def check(space):
+    words = ["--state", "s", "--check", space.place + "/"]
+    kills = killed("s", *words)
+    return problem_of_check(space, *words), f"{kills} kills, {space.asked} requests"
+
+
+def checks(space):
+    for number in range(options.checks):
+        problem = problem_of_check(space, "--state", f"s{number}", "--check", space.place + "/")
+        if problem:
+            return f"check {number}: {problem}", ""
+        os.unlink(f"s{number}")
+    return None, f"{options.checks} checks, {len(space.broken())} broken links each"
+
+
+def disk(space):
+    """A disk that fills, and is made larger."""
+    os.mkdir("disk")
+    mount = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", "disk"]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        return None, "skipped, no file system can be mounted here"
+    words = ["--state", "disk/s", "--mirror", "disk/m", space.place + "/"]
+    try:
+        full = 0
+        for size in range(64, 4096, 32):
+            subprocess.run(["mount", "-o", f"remount,size={size}k", "disk"], check=True)
+            result, _ = until_over(*words)
+            if result.returncode == 0:
+                break
+            if result.returncode != 23 or "no space left" not in result.stderr:
+                return f"status {result.returncode} on a full disk: {result.stderr}", ""
+            full += 1
+        if files("disk/m") != wanted(space) or full < 3:
+            return f"not the files of the space after {full} full disks: {result.stderr}", ""
+        return None, f"{full} times full"
+    finally:
+        subprocess.run(["umount", "disk"], check=False)
+
+
+def main():
+    failures = 0
+    for way in options.ways:
+        with tempfile.TemporaryDirectory(prefix="smallweb-truth.") as work:
+            for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
+                         "XDG_CACHE_HOME"]:
+                os.environ[name] = work
+            os.chdir(work)
+            problem, report = globals()[way](Space(options.pages, failing=True))
+            os.chdir("/")
+        failures += problem is not None
+        print(f"{'not ok' if problem else 'ok'} - crawl: {way}, one request in five fails: "
+              f"{problem or report}", flush=True)
+    return failures > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
