@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Crawls of a space whose truth is known, by a server that fails one request in five for now: a mirror
-and an archive that are killed, a link check, and a disk that fills.
+and an archive that are killed, a link check, and a disk that fills; and secrets, which stay with the
+servers that were given.
 
 usage: crawl-truth.py SMALLWEB [--kills N] [--checks N] [--pages N] [WAY]...
 
-A WAY is mirror, archive, check, checks or disk; all of them without any. `checks` is as many whole
-checks, one after the other. `disk` needs to mount a file system of its own.
+A WAY is mirror, archive, check, checks, disk or secrets; all of them without any. `checks` is as many
+whole checks, one after the other. `disk` needs to mount a file system of its own, and `secrets` a network.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import pathlib
 import random
 import signal
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -28,7 +30,7 @@ options.add_argument("smallweb", type=os.path.realpath)
 options.add_argument("--kills", type=int, default=4)
 options.add_argument("--checks", type=int, default=5)
 options.add_argument("--pages", type=int, default=60)
-options.add_argument("ways", nargs="*", default=["mirror", "archive", "check", "checks", "disk"])
+options.add_argument("ways", nargs="*", default=["mirror", "archive", "check", "checks", "disk", "secrets"])
 options = options.parse_intermixed_args()
 CHANCE = random.Random(os.environ.get("SEED", "51"))
 # Runs until a crawl is over: each page fails one time in five.
@@ -250,6 +252,110 @@ def disk(space):
         subprocess.run(["umount", "disk"], check=False)
 
 
+class Witness:
+    """A server that notes the secrets which it is shown: fields of HTTP, or a client certificate."""
+
+    def __init__(self, address, context, reply):
+        self.context, self.reply, self.seen = context, reply, []
+        self.listener = socket.create_server((address, 0), backlog=64)
+        self.place = f"{address}:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            peer, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(peer,), daemon=True).start()
+
+    def serve(self, peer):
+        with peer:
+            try:
+                if self.context:
+                    peer = self.context.wrap_socket(peer, server_side=True)
+                    if peer.getpeercert(binary_form=True):
+                        self.seen.append("certificate")
+                reader = peer.makefile(encoding="utf-8", errors="replace", newline="\n")
+                lines = [reader.readline()]
+                while not self.context and lines[-1].strip():
+                    lines.append(reader.readline())
+                self.seen += [line for line in lines if "SECRET" in line or "authorization" in
+                              line.lower()]
+                path = "/" + lines[0].split("://")[-1].partition("/")[2].split(" ")[0].strip()
+                peer.sendall(self.reply(path).encode())
+                if self.context:
+                    peer.unwrap()
+            except (OSError, IndexError):
+                pass
+
+
+def web(body, status="200 OK", fields=""):
+    return (f"HTTP/1.1 {status}\r\nContent-Type: text/plain\r\n{fields}"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}")
+
+
+def secrets():
+    """Two hosts of a network of its own, each with a capsule and a web server. The first is given; it
+    leads to the second by links, by redirects, and by the redirect of its robots file.
+    """
+    if os.environ.get("SMALLWEB_INSIDE") != "1":
+        words = ["unshare", "--map-root-user", "--net", sys.executable, __file__, options.smallweb,
+                 "secrets"]
+        inside = subprocess.run(words, env={**os.environ, "SMALLWEB_INSIDE": "1"}, check=False,
+                                capture_output=True, text=True)
+        if "unshare failed" in inside.stderr:
+            return None, "skipped, there can be no network here"
+        said = inside.stdout.strip().partition(", ")[2] or inside.stderr
+        return (None, said) if inside.returncode == 0 else (said, "")
+    for words in ["set lo up", "addr add 11.0.0.1/32 dev lo", "addr add 11.0.0.2/32 dev lo"]:
+        kind = ["link"] if words.startswith("set") else []
+        subprocess.run(["ip", *kind, *words.split()], check=True)
+    subprocess.run([options.smallweb, "identity", "new", "me"], check=True, capture_output=True)
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "30", "-subj", "/CN=capsule",
+                    "-keyout", "key.pem", "-out", "cert.pem"], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain("cert.pem", "key.pem")
+    context.verify_mode = ssl.CERT_OPTIONAL
+    context.load_verify_locations("smallweb/identities/me.pem")
+    away = Witness("11.0.0.2", context, lambda path: "51 no\r\n" if "robots" in path
+                   else "20 text/gemini\r\nfine\n")
+    away_web = Witness("11.0.0.2", None, lambda path: web("", "404 no") if "robots" in path
+                       else web("fine"))
+    capsule = Witness(
+        "11.0.0.1", context, lambda path: "51 no\r\n" if "robots" in path else
+        f"31 gemini://{away.place}/moved\r\n" if path == "/moves" else
+        f"20 text/gemini\r\n=> gemini://{away.place}/linked\n=> http://{away_web.place}/linked\n"
+        "=> /moves\n")
+    home_web = Witness("11.0.0.1", None, lambda path: web(
+        "", "302 Found", f"Location: http://{away_web.place}{path}\r\n"))
+    pathlib.Path(".netrc").write_text("machine 11.0.0.1 login u password SECRET\n")
+    os.chmod(".netrc", 0o600)
+    urls = [f"gemini://{capsule.place}/", f"gemini://{capsule.place}/moves",
+            f"http://{home_web.place}/"]
+    shown = {
+        "identity": ["--identity", "me"], "netrc": ["--netrc"],
+        "fields": ["-H", "Authorization: SECRET", "-H", "Cookie: SECRET", "-H", "X-Key: SECRET"],
+    }
+    ways = {"any": ["crawl", "--scope", "any"], "check": ["crawl", "--check"],
+            "mirror": ["crawl", "--scope", "any", "--mirror", "m"], "get": ["get", "--robots", "-s"],
+            "feed": ["feed"], "watch": ["watch", "--once"]}
+    count = 0
+    for way, words in ways.items():
+        for name, secret in shown.items():
+            for again in ["", "going on"] if words[0] == "crawl" else [""]:
+                state = ["--state", f"{way}-{name}", "--per-host-delay", "0"]
+                state = state if words[0] == "crawl" else []
+                line = [*words, *state, "-k", *secret, *urls]
+                subprocess.run([options.smallweb, *line], stdin=subprocess.DEVNULL, timeout=60,
+                               capture_output=True, check=False)
+                seen = away.seen + away_web.seen
+                if seen:
+                    return f"{way}, {name} {again}: the other host saw {seen}", ""
+                count += 1
+    if not ("certificate" in capsule.seen and len(home_web.seen) > 3):
+        return f"the host given saw no secret: {capsule.seen} {home_web.seen}", ""
+    return None, f"{count} runs"
+
+
 def main():
     failures = 0
     for way in options.ways:
@@ -258,11 +364,12 @@ def main():
                          "XDG_CACHE_HOME"]:
                 os.environ[name] = work
             os.chdir(work)
-            problem, report = globals()[way](Space(options.pages, failing=True))
+            space = [] if way == "secrets" else [Space(options.pages, failing=True)]
+            problem, report = globals()[way](*space)
             os.chdir("/")
         failures += problem is not None
-        print(f"{'not ok' if problem else 'ok'} - crawl: {way}, one request in five fails: "
-              f"{problem or report}", flush=True)
+        word = "not ok" if problem else "skipped" if report.startswith("skipped") else "ok"
+        print(f"{word} - crawl: {way}, {problem or report}", flush=True)
     return failures > 0
 
 

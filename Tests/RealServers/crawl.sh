@@ -218,7 +218,7 @@ sub/deep/page.gmi |  2 | permanent-failure  | /missing.gmi#with-fragment
 sub/deep/page.gmi |  3 | permanent-failure  | page.gm
 sub/deep/page.gmi |  7 | permanent-failure  | ../deep/page
 sub/deep/page.gmi |  8 | temporary-failure  | /cgi-bin/say/41
-sub/deep/page.gmi | 12 | connect            | gemini://11.9.9.9/other
+sub/deep/page.gmi | 12 | connect            | gemini://11.9.9.9:1970/other
 crlf.gmi          |  3 | permanent-failure  | crlf.gmi%0D
 crlf.gmi          |  4 | permanent-failure  | missing.gmi
 crlf.gmi          |  8 | permanent-failure  | /cgi-bin/say/52
@@ -342,6 +342,15 @@ END
     stop "$server"
 }
 
+if section python3 openssl; then
+    for way in mirror archive check checks disk secrets; do
+        check "crawl: $way, of a space whose truth is known"
+        patiently python3 "$here/crawl-truth.py" "$smallweb" "$way" >"$out" 2>"$err" \
+            || problem "crawl-truth.py $way"
+        finish_check
+        ! grep -q '^skipped' "$out" || skip "crawl: $way: $(sed 's/.*skipped, //' "$out")"
+    done
+fi
 if section python3 openssl jq; then
     check "crawl: the judge tells a crawler that obeys from one that does not"
     patiently python3 "$space" selftest >"$out" 2>"$err" || problem "space.py selftest"
