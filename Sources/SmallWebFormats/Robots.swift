@@ -8,7 +8,7 @@ package struct Robots: Sendable {
     /// An `Allow` or `Disallow` line.
     package struct Rule: Sendable, CustomStringConvertible {
         package let isAllow: Bool
-        /// Percent-encoded, with `*` and a last `$`; 1 to ``Robots/ruleBytesMax`` bytes.
+        /// Percent-encoded, with `*` and a last `$`; not empty.
         package let pattern: [UInt8]
         /// Line number in the file, from 1; 0 in rules made from ``Robots/lines``.
         package let number: Int
@@ -16,26 +16,27 @@ package struct Robots: Sendable {
         package var text: String {
             (isAllow ? "Allow: " : "Disallow: ") + String(decoding: pattern, as: UTF8.self)
         }
-        /// With its number, if that is known.
-        package var description: String { number > 0 ? "\(text) (line \(number))" : text }
+        /// At most 200 bytes of it, with its number, if that is known.
+        package var description: String {
+            let text = pattern.count > 200 ? text.prefix(200) + "…" : text
+            return number > 0 ? "\(text) (line \(number))" : text
+        }
     }
 
-    /// Longest part of a file that is read; RFC 9309 §2.5 asks for 500 KiB.
+    /// Longest part of a file that is read; RFC 9309 §2.5 asks for 500 KiB. All rules of it hold.
     package static let fileBytesMax = 512 * 1024
-    /// Largest number of rules of an agent; the first ones count.
-    package static let rulesMax = 10_000
-    /// Longest pattern; the beginning of a longer one is forbidden, and none of it allowed.
-    package static let ruleBytesMax = 2048
     /// Longest `Crawl-delay`, a day; a longer one counts as this.
     package static let delaySecondsMax = 86_400.0
-    /// Comparisons of bytes for one path, some 50 ms; a path that needs more is forbidden.
-    package static let stepsMax = 20_000_000
+    /// Comparisons of bytes for one path, some 10 ms; a path that needs more is forbidden.
+    package static let stepsMax = 4_000_000
 
     package let rules: [Rule]
     /// The largest `Crawl-delay`; `nil` when there is none.
     package let delaySeconds: Double?
     /// False for a reply that only looks like a robots file, such as a menu or a page.
     package let namesAgents: Bool
+    /// ``pairs(in:)`` of each rule.
+    private let pairs: [UInt64]
     private let crawling: Crawling
 
     /// - Parameters:
@@ -61,6 +62,7 @@ package struct Robots: Sendable {
 
     private init(_ reader: RobotsReader, _ crawling: Crawling) {
         (rules, delaySeconds) = reader.result
+        pairs = rules.map { Self.pairs(in: $0.pattern) }
         namesAgents = reader.namesAgents
         self.crawling = crawling
     }
@@ -81,11 +83,18 @@ package struct Robots: Sendable {
         // The file itself is always allowed (RFC 9309 §2.2.2).
         guard !rules.isEmpty, !crawling.robots.contains(path) else { return (nil, 0) }
         let forms = forms(of: path)
+        let missing = ~forms.reduce(0) { $0 | Self.pairs(in: $1) }
         var (best, length, steps) = (Rule?.none, 0, 0)
-        for rule in rules where rule.pattern.count >= length {
+        for (rule, pairs) in zip(rules, pairs)
+        where pairs & missing == 0 && rule.pattern.count >= length {
             // The longest pattern decides, and of two as long the one that allows.
             if rule.pattern.count == length, !rule.isAllow { continue }
-            guard forms.contains(where: { matches(rule.pattern, $0, &steps) }) else { continue }
+            let isMatch = rule.pattern.withUnsafeBufferPointer { pattern in
+                forms.contains { form in
+                    form.withUnsafeBufferPointer { matches(pattern[...], $0[...], &steps) }
+                }
+            }
+            guard isMatch else { continue }
             (best, length) = (rule, rule.pattern.count)
             if crawling.dialect == .original { break }
         }
@@ -93,34 +102,44 @@ package struct Robots: Sendable {
         return (best, steps)
     }
 
-    /// True if the pattern matches a beginning of `text`, or with a last `$` all of it. Only the
-    /// last `*` is tried again, so comparisons are at most the product of both lengths.
-    private func matches(_ pattern: [UInt8], _ text: [UInt8], _ steps: inout Int) -> Bool {
-        let isAnchored = pattern.last == Self.dollar
-        let end = pattern.count - (isAnchored ? 1 : 0)
-        var (at, place) = (0, 0)
-        var retry: (at: Int, place: Int)?
-        while steps < Self.stepsMax {
-            steps += 1
-            if at == end, !isAnchored || isEnd(text[place...]) { return true }
-            if at < end, pattern[at] == Self.asterisk {
-                at += 1
-                retry = (at, place)
-            } else if at < end, place < text.count, pattern[at] == text[place] {
-                (at, place) = (at + 1, place + 1)
-            } else if let last = retry, last.place < text.count {
-                (at, place) = (last.at, last.place + 1)
-                retry = (at, place)
-            } else {
-                return false
-            }
+    private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
+
+    /// True if the pattern matches a beginning of `text`, or with a last `$` all of it. The pieces
+    /// between its `*`s are found one after the other, each where it comes first: linear.
+    private func matches(_ pattern: Bytes, _ text: Bytes, _ steps: inout Int) -> Bool {
+        let isWhole = pattern.last == Self.dollar
+        // In 1994 it was a byte like any other.
+        if isWhole, crawling.dialect == .original,
+            (Array(pattern.dropLast()) + "%24".utf8).withUnsafeBufferPointer({
+                matches($0[...], text, &steps)
+            })
+        {
+            return true
         }
-        return false
+        var (rest, pattern) = (text, isWhole ? pattern.dropLast() : pattern)
+        let head = pattern.prefix { $0 != Self.asterisk }
+        guard rest.starts(with: head) else { return false }
+        (rest, pattern) = (rest.dropFirst(head.count), pattern.dropFirst(head.count))
+        if pattern.isEmpty { return !isWhole || rest.isEmpty }
+        while !pattern.isEmpty, steps < Self.stepsMax {
+            let piece = pattern.dropFirst().prefix { $0 != Self.asterisk }
+            pattern = pattern.dropFirst(piece.count + 1)
+            if isWhole, pattern.isEmpty { return rest.suffix(piece.count).elementsEqual(piece) }
+            let end = rest.end(of: piece)
+            steps += 32 + piece.count + (end ?? rest.endIndex) - rest.startIndex
+            guard let end else { return false }
+            rest = rest[end...]
+        }
+        return pattern.isEmpty
     }
 
-    /// True if a last `$` matches here. In 1994 it was a byte like any other.
-    private func isEnd(_ rest: ArraySlice<UInt8>) -> Bool {
-        rest.isEmpty || crawling.dialect == .original && rest.starts(with: "%24".utf8)
+    /// Hashes of two bytes in a row, as a set. Tells most texts that do not match from their pairs,
+    /// which have no `*` and `$`.
+    private static func pairs(in bytes: [UInt8]) -> UInt64 {
+        zip(bytes, bytes.dropFirst()).reduce(0) { pairs, pair in
+            pair.0 == asterisk || pair.1 == asterisk || pair.1 == dollar
+                ? pairs : pairs | 1 << UInt64((pair.0 &* 5 ^ pair.1) & 63)
+        }
     }
 
     private static let (asterisk, dollar) = (UInt8(ascii: "*"), UInt8(ascii: "$"))
@@ -153,20 +172,18 @@ package struct Robots: Sendable {
     }
 
     /// Normalises a pattern: only a last `$` stays one.
-    ///
-    /// - Returns: `nil` for an `Allow` that is too long. A `Disallow` is cut, and ends in `*`, so
-    ///   that it forbids all that the whole line would.
-    static func pattern(_ value: ArraySlice<UInt8>, isAllow: Bool) -> [UInt8]? {
-        let isAnchored = value.last == dollar
-        var pattern = PercentEncoding.normalised(
-            isAnchored ? value.dropLast() : value, escaping: { $0 == dollar })
-        if isAnchored { pattern.append(dollar) }
-        guard pattern.count > ruleBytesMax else { return pattern }
-        pattern.removeLast(pattern.count - ruleBytesMax + 1)
-        // An escape may have been cut.
-        if let percent = pattern.suffix(2).lastIndex(of: ASCII.percent) {
-            pattern.removeSubrange(percent...)
-        }
-        return isAllow ? nil : pattern + [asterisk]
+    static func pattern(_ value: ArraySlice<UInt8>) -> [UInt8] {
+        let isWhole = value.last == dollar
+        let pattern = PercentEncoding.normalised(
+            isWhole ? value.dropLast() : value, escaping: { $0 == dollar })
+        return isWhole ? pattern + [dollar] : pattern
+    }
+
+    /// A pattern for all that begins so: without the half of an escape, and a `$` may go on.
+    static func beginning(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let value = value.dropLast { $0 == dollar }
+        return (value.suffix(2).lastIndex(of: ASCII.percent).map { value[..<$0] } ?? value) + [
+            asterisk
+        ]
     }
 }

@@ -33,35 +33,34 @@ struct RobotsReader {
         var (rest, number) = (file, 1)
         while !rest.isEmpty {
             let end = rest.firstIndex(where: ASCII.isLineEnd)
-            if end == nil && isCut { return }
-            add(rest[..<(end ?? rest.endIndex)], number: number)
+            add(rest[..<(end ?? rest.endIndex)], number: number, isCut: end == nil && isCut)
             rest = rest[(end ?? rest.endIndex)...]
             rest = rest.dropFirst(rest.starts(with: ASCII.crlf) ? 2 : 1)
             number += 1
         }
     }
 
-    mutating func add(_ line: ArraySlice<UInt8>, number: Int) {
+    /// - Parameter isCut: True if the line may go on: it holds where it forbids.
+    mutating func add(_ line: ArraySlice<UInt8>, number: Int, isCut: Bool = false) {
         let text = line.prefix { $0 != UInt8(ascii: "#") }
         guard let colon = text.firstIndex(of: ASCII.colon) else { return }
-        let (name, value) = (text[..<colon].trimmed, text[(colon + 1)...].trimmed)
-        if ASCII.isName(name, "user-agent") { return addAgents(value) }
+        var (name, value) = (text[..<colon].trimmed, text[(colon + 1)...].trimmed)
+        if ASCII.isName(name, "user-agent"), !isCut { return addAgents(value) }
         let (isAllow, isDelay) = (ASCII.isName(name, "allow"), ASCII.isName(name, "crawl-delay"))
         guard isAllow || isDelay || ASCII.isName(name, "disallow") else { return }
+        if isCut, isAllow || value.isEmpty { return }
+        if isCut, !isDelay { value = Robots.beginning(value) }
         // A line without effect in this grammar ends the list of agents, too.
         isNaming = false
-        let rule =
-            value.isEmpty || isDelay || isAllow && isOriginal
-            ? nil : Robots.pattern(value, isAllow: isAllow)
+        let hasRule = !value.isEmpty && !isDelay && !(isAllow && isOriginal)
+        let rule = Robots.Rule(isAllow: isAllow, pattern: Robots.pattern(value), number: number)
         for agent in agents {
             var record = records.removeValue(forKey: agent) ?? Record()
             if isDelay {
                 record.delay = [record.delay, Self.seconds(value)].compactMap(\.self).max()
             }
             if value.isEmpty && !isAllow && !isDelay { record.isOpened = true }
-            if let rule, record.rules.count < Robots.rulesMax {
-                record.rules.append(.init(isAllow: isAllow, pattern: rule, number: number))
-            }
+            if hasRule { record.rules.append(rule) }
             records[agent] = record
         }
     }
@@ -70,9 +69,10 @@ struct RobotsReader {
         if !isNaming { agents = [] }
         (isNaming, namesAgents) = (true, true)
         let words = value.split { ASCII.isBlank($0) || $0 == UInt8(ascii: ",") }
+        let names = names + ["*"]
         for word in isOriginal ? words[...] : words.prefix(1) {
             let word = word.prefix { $0 != ASCII.slash }
-            for name in names + ["*"] where ASCII.isName(word, name) && !agents.contains(name) {
+            for name in names where ASCII.isName(word, name) && !agents.contains(name) {
                 agents.append(name)
                 if records[name] == nil { records[name] = Record() }
             }

@@ -230,6 +230,12 @@ private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]
         check(again.lines == robots.lines, "\(robots.lines) become \(again.lines)")
         check(again.allows(path) == robots.allows(path), "\(path) differs")
         check(robots.lines.allSatisfy { $0.utf8.allSatisfy { 0x20..<0x7F ~= $0 } }, "not ASCII")
-        check(robots.decision(on: path).steps <= Robots.stepsMax, "too many steps")
+        check(robots.decision(on: path).steps < 2 * Robots.stepsMax, "too many steps")
+        // A line that is cut forbids no less, where none allows.
+        let cut = Robots(
+            input[...], crawling, product: "smallweb", roles: ["archiver", "indexer"], isCut: true)
+        check(
+            dialect == .standard || robots.allows(path) || !cut.allows(path),
+            "\(robots.lines) become \(cut.lines)")
     }
 }

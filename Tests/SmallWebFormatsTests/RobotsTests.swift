@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 internal import SmallWebFormats
-internal import SmallWebTestSupport
 internal import Testing
 
-private let roles = ["archiver", "indexer", "researcher"]
+let roles = ["archiver", "indexer", "researcher"]
 
-private let original = Crawling(robots: ["/robots.txt"])
+let original = Crawling(robots: ["/robots.txt"])
 
-private let standard: Crawling = {
+let standard: Crawling = {
     var crawling = Crawling(robots: ["/robots.txt"])
     crawling.dialect = .standard
     return crawling
 }()
 
-private let typed: Crawling = {
+let typed: Crawling = {
     var crawling = Crawling(robots: ["/0robots.txt", "/0/robots.txt"])
     crawling.hasItemType = true
     return crawling
 }()
 
-private func robots(
+func robots(
     _ file: String, _ crawling: Crawling = standard, product: String = "smallweb",
     roles: [String] = roles, isCut: Bool = false
 ) -> Robots {
@@ -257,6 +256,7 @@ private func line(_ robots: Robots, _ path: String) -> String {
     @Test(arguments: [
         ("/a*c", "/a*c", false), ("/a*c", "/abc", false), ("/a$", "/a", false),
         ("/a$", "/a$b", false), ("/a$", "/ab", true), ("/*.gif$", "/x.gif", false),
+        ("/a*b$", "/axb", false), ("/a*b$", "/axb$c", false), ("/a*b$", "/axbc", true),
         ("cgi-bin/", "/cgi-bin/x", false), ("cgi-bin/", "/a/cgi-bin/x", true),
         ("/~a", "/%7Ea", false), ("/a", "/b?/a", true), ("/b?q", "/b?q=1", false),
     ])
@@ -296,150 +296,5 @@ private func line(_ robots: Robots, _ path: String) -> String {
         #expect(!page.namesAgents && page.lines.isEmpty)
         let all = robots("User-agent: *\nDisallow: /\n", typed)
         #expect(all.allows("/0robots.txt") && all.allows("/0/robots.txt") && !all.allows("/0/x"))
-    }
-}
-
-/// Input of a hostile or careless server.
-@Suite struct RobotsLimitTests {
-    /// The rules of a file that is known to be cut are a beginning of the whole file's.
-    @Test func everyTruncationHasABeginningOfTheRules() {
-        let file = Array(
-            ("\u{FEFF}User-agent: *\r\nDisallow: /a%20b\r\nAllow: /c\u{E4}*$\r"
-                + "Crawl-delay: 12\nDisallow: /d").utf8)
-        for crawling in [original, standard, typed] {
-            let whole = Robots(file[...], crawling, product: "x", roles: roles)
-            #expect(whole.rules.count == (crawling.dialect == .standard ? 3 : 2))
-            for count in file.indices {
-                let isLine = count == 0 || file[count - 1] == 10 || file[count - 1] == 13
-                let cut = Robots(file[..<count], crawling, product: "x", roles: roles, isCut: true)
-                #expect(whole.lines.starts(with: cut.rules.map(\.text)), "\(count) bytes")
-                #expect(cut.delaySeconds == nil || cut.delaySeconds == 12)
-                guard isLine else { continue }
-                let same = Robots(file[..<count], crawling, product: "x", roles: roles)
-                #expect(same.lines == cut.lines, "\(count) bytes")
-            }
-        }
-    }
-
-    /// Random files: bounded, printable, and the same when made again from their lines.
-    @Test func linesMakeTheSameRules() {
-        var generator = SeededGenerator(seed: 1994)
-        let words = [
-            "User-agent: *", "User-agent: smallweb", "user-agent:indexer,x", "Disallow: ", "Allow:",
-            "Disallow:/\n", "Disallow: /a", "Crawl-delay: 1.", "\n", "\r", "\r\n", "%2", "%e4",
-            "\u{E4}", "*", "$",
-        ].map { Array($0.utf8) }
-        var (seen, forbidden) = (0, 0)
-        for round in 0..<3000 {
-            var file: [UInt8] = []
-            for _ in 0..<Int.random(in: 0...40, using: &generator) {
-                file += words.randomElement(using: &generator) ?? []
-                file += generator.bytes(upTo: 6, alphabet: "/a*$%2?\n:#")
-            }
-            let crawling = [original, standard, typed][round % 3]
-            let rules = Robots(file[...], crawling, product: "smallweb", roles: roles)
-            let again = Robots(lines: rules.lines, crawling)
-            #expect(again.lines == rules.lines)
-            #expect(rules.lines.allSatisfy { $0.utf8.allSatisfy { 0x20..<0x7F ~= $0 } })
-            for _ in 0..<8 {
-                let path = PercentEncoding.encode(
-                    generator.bytes(upTo: 6, alphabet: "/a*$%2?\n:#"), also: "/*$?:")
-                let (rule, steps) = rules.decision(on: "/" + path)
-                let (same, _) = again.decision(on: "/" + path)
-                #expect(rule?.text == same?.text && rule?.isAllow == same?.isAllow)
-                #expect(steps < Robots.stepsMax)
-                seen += 1
-                forbidden += rule.map { $0.isAllow ? 0 : 1 } ?? 0
-            }
-        }
-        // Otherwise, the files have no rules.
-        #expect(forbidden > seen / 20 && forbidden < seen)
-    }
-
-    /// The reference is the definition: every way to spread the bytes over the `*`.
-    @Test func matchesAsTheDefinitionDoes() {
-        var generator = SeededGenerator(seed: 9309)
-        func isMatch(_ pattern: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {
-            guard let first = pattern.first else { return true }
-            if pattern.count == 1, first == 0x24 { return text.isEmpty }
-            if first == 0x2A {
-                return isMatch(pattern.dropFirst(), text)
-                    || !text.isEmpty && isMatch(pattern, text.dropFirst())
-            }
-            return text.first == first && isMatch(pattern.dropFirst(), text.dropFirst())
-        }
-        var matches = 0
-        for _ in 0..<20_000 {
-            let letters = { (alphabet: String, most: Int) -> [UInt8] in
-                (0..<Int.random(in: 0...most, using: &generator)).map { _ in
-                    alphabet.utf8.randomElement(using: &generator) ?? 0
-                }
-            }
-            let pattern =
-                [0x2F] + letters("aab**", 7) + (Bool.random(using: &generator) ? [0x24] : [])
-            let text = [0x2F] + letters("aab", 9)
-            let expected = isMatch(pattern[...], text[...])
-            let rules = robots(
-                "User-agent: *\nDisallow: \(String(decoding: pattern, as: UTF8.self))")
-            #expect(rules.allows(String(decoding: text, as: UTF8.self)) == !expected)
-            matches += expected ? 1 : 0
-        }
-        #expect(2000..<18_000 ~= matches)
-    }
-
-    /// Patterns that take exponential time by backtracking.
-    @Test func hostilePatternsTakeFewSteps() {
-        let stars = String(repeating: "*a", count: 1000)
-        let text = "/" + String(repeating: "a", count: 2000)
-        for crawling in [original, standard] {
-            let (rule, steps) = robots("User-agent: *\nDisallow: /\(stars)b", crawling).decision(
-                on: text)
-            #expect(rule == nil)
-            #expect(steps <= 2 * 2002 * 2003, "\(steps) steps")
-            let long = String(repeating: "a", count: 1000)
-            let quadratic = robots("User-agent: *\nDisallow: /*\(long)b", crawling).decision(
-                on: text)
-            #expect(quadratic.rule == nil)
-            #expect(500_000...4_100_000 ~= quadratic.steps, "\(quadratic.steps) steps")
-        }
-    }
-
-    /// A path that takes too many steps is forbidden, and no step is made after that.
-    @Test func stopsAtTheLimitOfSteps() {
-        let rule = "Disallow: /*" + String(repeating: "a", count: 1000) + "b\n"
-        let file = "User-agent: *\nAllow: /\n" + String(repeating: rule, count: 100)
-        let text = "/" + String(repeating: "a", count: 2000)
-        let (decisive, steps) = robots(file).decision(on: text)
-        #expect(decisive?.isAllow == false && decisive?.number == 3)
-        #expect(steps == Robots.stepsMax)
-        // Of a file that forbids nothing, all is allowed.
-        #expect(robots(file.replacing(text: "Disallow", with: "Allow")).allows(text))
-    }
-
-    @Test func boundsFilesRulesAndPatterns() {
-        let many = robots(
-            "User-agent: *\n" + (1...12_000).map { "Disallow: /\($0)\n" }.joined(), original)
-        #expect(many.rules.count == Robots.rulesMax)
-        #expect(!many.allows("/10000") && many.rules.last?.number == 10_001)
-
-        let filler = "User-agent: *\n#" + String(repeating: "x", count: Robots.fileBytesMax)
-        #expect(robots(filler + "\nDisallow: /").lines.isEmpty)
-        let room = Robots.fileBytesMax - 28
-        let cut = "User-agent: *\n#" + String(repeating: "x", count: room) + "\nDisallow: /a\n"
-        #expect(robots(cut).lines.isEmpty, "the last line lacks its end")
-
-        let long = String(repeating: "\u{E4}", count: 2000)
-        let encoded = String(repeating: "%C3%A4", count: 2000)
-        for (crawling, start) in zip([original, standard, original, standard], ["/", "/a", "/ab"]) {
-            let rules = robots("User-agent: *\nDisallow: \(start)\(long)$", crawling)
-            #expect(rules.rules[0].pattern.count <= Robots.ruleBytesMax)
-            #expect(rules.rules[0].text.hasSuffix("%C3*") || rules.rules[0].text.hasSuffix("%A4*"))
-            #expect(!rules.allows(start + encoded) && !rules.allows(start + encoded + "x"))
-            #expect(rules.allows(start))
-            #expect(Robots(lines: rules.lines, crawling).lines == rules.lines)
-        }
-        #expect(robots("User-agent: *\nAllow: /\(long)").lines.isEmpty)
-        let dollars = robots("User-agent: *\nDisallow: /" + String(repeating: "$", count: 4000))
-        #expect(dollars.allows("/$") && dollars.rules[0].text.hasSuffix("%24*"))
     }
 }

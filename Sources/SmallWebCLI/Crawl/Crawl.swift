@@ -259,7 +259,11 @@ final class Crawl: Source {
                 break
             }
             do throws(FetchError) {
-                guard let job = try job(of: place) else { continue }
+                guard let job = try job(of: place) else {
+                    guard place.isQueued else { continue }
+                    let loop = context.loop
+                    return .later { await loop.sleep(until: .now) }
+                }
                 queue(place)
                 return .job(job)
             } catch {
@@ -271,8 +275,9 @@ final class Crawl: Source {
         return .later { await bell.wait() }
     }
 
-    /// The next request of a place; `nil` if it has none now.
+    /// The next request of a place; `nil` if it has none now, or has had its turn.
     private func job(of place: Place) throws(FetchError) -> Job? {
+        let end = Instant.after(seconds: 0.01)
         while place.reason == nil, place.underWay < Self.windowMax {
             guard var entry = try next(of: place) else { return nil }
             // A page of the same depth may yet lead to it by a shorter way.
@@ -284,7 +289,9 @@ final class Crawl: Source {
             let known = request.flatMap { robots.rules(for: $0) }
             if let known, entry.depth > 0, let request, !known.allows(request.uri.target) {
                 try skip(entry, "robots")
-                continue
+                guard end < .now else { continue }
+                queue(place)
+                return nil
             }
             if try isRefused(&entry, request) { continue }
             if let request, let seconds = rest(of: place, request), seconds > pauseSecondsMax {

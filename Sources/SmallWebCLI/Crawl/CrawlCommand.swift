@@ -161,6 +161,7 @@ struct CrawlCommand: Sendable {
         for (place, lines, time) in file.robots {
             guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
             else { continue }
+            try LongWork.check()
             let pause = max(0, file.pauseSeconds(place))
             gate.learn(
                 place, Robots(lines: lines, crawling), at: time,
