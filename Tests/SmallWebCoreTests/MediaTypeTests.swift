@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+@testable internal import SmallWebCore
 internal import Testing
 
 @Suite struct MediaTypeTests {
@@ -24,6 +24,29 @@ internal import Testing
         "text;/x", "text/pl\u{1B}ain", "\"a\"/b",
     ])
     func refuses(_ text: String) { #expect(MediaType(parsing: text) == nil) }
+
+    @Test(arguments: [
+        ("text/gemini", "text/gemini", true), ("text/gemini; charset=utf-8", "text/gemini", true),
+        ("text/gemini", "text/plain", false), ("text/gemini", "text/*", true),
+        ("text/gemini", "image/*", false), ("text/gemini", "*/*", true),
+        ("image/png", "*/*", true), ("texts/x", "text/*", false),
+        ("text/gemini", "text/gemini; charset=utf-8", true),
+        ("text/gemini; CHARSET=UTF-8", " text/gemini;charset=utf-8", true),
+        ("text/gemini; charset=koi8-r", "text/gemini; charset=utf-8", false),
+        ("image/png", "*/*; charset=utf-8", false), ("text/x; lang=EN", "text/*; lang=en", true),
+        ("text/x; lang=de", "text/*; lang=en", false), ("text/x", "text/x; lang=en", false),
+        ("text/gemini", "text/", false), ("text/gemini", "*", false),
+    ])
+    func matchesPatterns(_ type: String, _ pattern: String, _ isMatch: Bool) throws {
+        #expect(try #require(MediaType(parsing: type)).matches(pattern) == isMatch)
+    }
+
+    /// A reply without a type, such as a listing.
+    @Test func everyTypeIsAlsoNone() {
+        for (types, isOne) in [([], true), (["*/*"], true), (["text/*"], false)] {
+            #expect(Head(.success).isOne(of: types) == isOne)
+        }
+    }
 
     @Test func knowsTheCharset() {
         #expect(MediaType(parsing: "text/plain; CHARSET=ISO-8859-1")?.charset == "iso-8859-1")

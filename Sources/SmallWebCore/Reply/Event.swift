@@ -210,7 +210,7 @@ extension Head {
     /// many, and an empty list for all.
     package func isOne(of mediaTypes: [String]) -> Bool {
         mediaTypes.isEmpty || replyClass != .success
-            || mediaTypes.contains { mediaType?.matches($0) ?? false }
+            || mediaTypes.contains { mediaType?.matches($0) ?? ($0 == "*/*") }
     }
 
     /// The reply's class, the same words for every protocol.

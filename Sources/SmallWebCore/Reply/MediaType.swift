@@ -40,9 +40,15 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         parameters["charset"]?.lowercased() ?? (isText ? "utf-8" : nil)
     }
 
-    /// True if a pattern such as `text/*` is for it.
+    /// True if a pattern is for it, such as `text/*`, `*/*` or `text/plain; charset=utf-8`.
     func matches(_ pattern: String) -> Bool {
-        pattern.hasSuffix("/*") ? essence.hasPrefix(pattern.dropLast()) : essence == pattern
+        guard let wanted = MediaType(parsing: pattern) else { return false }
+        for (name, value) in wanted.parameters {
+            let own = name == "charset" ? charset : parameters[name]
+            guard own?.lowercased() == value.lowercased() else { return false }
+        }
+        let isOpen = wanted.essence.hasSuffix("/*") && essence.hasPrefix(wanted.essence.dropLast())
+        return isOpen || [essence, "*/*"].contains(wanted.essence)
     }
 
     /// True for lines for people. XML and JSON count: they are read like text, too.

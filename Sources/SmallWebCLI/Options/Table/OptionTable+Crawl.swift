@@ -48,7 +48,8 @@ extension Option {
         Option(
             "types", .crawl, "crawl: only pages of these media types",
             manual: "The media types of the pages to fetch, separated by commas; text/* stands for "
-                + "all that begin so. A page of another type ends after its head, and links of it "
+                + "all that begin so, */* for all, and a parameter such as charset=utf-8 must be "
+                + "that of the page. A page of another type ends after its head, and links of it "
                 + "are not followed.",
             example: "smallweb crawl --types text/gemini,text/plain gemini://example.org/",
             .value("LIST") { settings, value throws(FetchError) in
