@@ -184,6 +184,32 @@ private func mirror(_ url: String) throws -> [String] {
         let refusal = CrawlRefusal.judge(try key(url), kind, facts.scheme, facts.crawling)
         #expect(refusal?.rawValue == word)
     }
+
+    /// All ports that browsers refuse (WHATWG Fetch §2.9, June 2026), and more that take lines.
+    @Test func noPlainLinkLeadsToAnotherService() throws {
+        let browsers = """
+            0 1 7 9 11 13 15 17 19 20 21 22 23 25 37 42 43 53 69 77 79 87 95 101 102 103 104 109 110
+            111 113 115 117 119 123 135 137 139 143 161 179 389 427 465 512 513 514 515 526 530 531
+            532 540 548 554 556 563 587 601 636 989 990 993 995 1719 1720 1723 2049 3659 4045 4190
+            5060 5061 6000 6566 6665 6666 6667 6668 6669 6679 6697 10080
+            """.split(whereSeparator: \.isWhitespace).compactMap { UInt16($0) }
+        #expect(browsers.count == 83)
+        let usual: [UInt16] = [70, 80, 300, 443, 1900, 1961, 1965, 6775, 7070, 8080, 1024, 65_535]
+        for (name, facts) in Facts.all where facts.crawling != nil {
+            #expect(facts.scheme.isForeign(0) != facts.scheme.isSecure, "not in any URL")
+            func refusal(_ port: UInt16) throws -> String? {
+                let key = try key("\(name)://h:\(port)/")
+                return CrawlRefusal.judge(key, .link, facts.scheme, facts.crawling)?.rawValue
+            }
+            for port in browsers.dropFirst() + [445, 3306, 5432, 6379, 9200, 11_211, 27_017] {
+                let word = facts.scheme.isSecure ? nil : "port"
+                #expect(try refusal(port) == word, "\(name), \(port)")
+            }
+            for port in usual { #expect(try refusal(port) == nil, "\(name), \(port)") }
+        }
+        // The port of the scheme itself.
+        #expect(try !facts("finger://h").scheme.isForeign(79))
+    }
 }
 
 @Suite struct CrawlTrapTests {

@@ -61,6 +61,17 @@ struct OtherServerTests {
                 #expect(try !hop.resolver(for: place).refusesPrivate)
             }
         }
+        // Nor is it at the port of another service without TLS.
+        let plain = Hop(
+            fetcher, try fetcher.request("http://h.test/").scheme, .standard, by: .never
+        ) {
+            _ in
+        }
+        try await plain.say(.connected(own))
+        for port in [25, 6379] as [UInt16] {
+            let place = Endpoint(host: "s.test", port: port, security: .none)
+            #expect(throws: FetchError.self) { try plain.resolver(for: place) }
+        }
         // The address of a name is only known, and checked, once it is resolved.
         let other = Endpoint(host: "s.test", port: 443, security: .tls)
         #expect(try hop.resolver(for: other).refusesPrivate == isRefused)

@@ -38,7 +38,7 @@ struct RedirectTests {
         ) async throws(FetchError) -> Completeness {
             requests.withLock { $0.append(request) }
             var head = Head(request.uri.path == "/" ? .redirect : .success)
-            if request.uri.path == "/" { head.redirectTarget = "/next" }
+            if request.uri.path == "/" { head.redirectTarget = request.uri.query ?? "/next" }
             try await emit(.head(head))
             return .complete
         }
@@ -61,6 +61,23 @@ struct RedirectTests {
             #expect(!request.wantsItems)
             #expect(request.options.flag("tags"))
         }
+    }
+
+    /// A server does not choose the port of another service; a user does, and stays there.
+    @Test func noRedirectLeadsToAnotherService() async throws {
+        let plugin = Noting()
+        let web = try bench.web(plugins: Registry.builtIn.adding(plugin))
+        for port in [22, 25, 53, 111, 139, 445, 2049, 5060, 6000, 6667, 6697, 10_080, 11_211] {
+            let target = "noting://h.test:\(port)/next"
+            let response = try await web.fetch(web.request("noting://h.test/?\(target)"))
+            #expect(response.outcome == .redirectRefused, "\(port)")
+            #expect(plugin.requests.withLock { $0.removeLast() }.uri.path == "/")
+            let chosen = try web.request("noting://h.test:\(port)/?\(target)")
+            #expect(try await web.fetch(chosen).outcome == .ok, "\(port)")
+            #expect(plugin.requests.withLock { $0.removeLast() }.uri.path == "/next")
+        }
+        let own = try web.request("noting://h.test/?//other.test:1/next")
+        #expect(try await web.fetch(own).outcome == .ok, "the scheme's own port")
     }
 
     @Test func theSixthRedirectIsTooMany() async {

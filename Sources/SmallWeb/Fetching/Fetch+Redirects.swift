@@ -72,8 +72,15 @@ extension Fetch {
         }
     }
 
-    /// Refuses a redirect to a private address, and one that would leave a proxy.
+    /// Refuses a redirect to a private address, to another service's port, and one that would leave
+    /// a proxy.
     func checkWay(to next: Request) async throws(FetchError) {
+        if next.scheme.isForeign(next.uri.port), !isSameOrigin(next) {
+            throw FetchError(
+                .redirectRefused, .header,
+                "the redirect leads to \(next.uri.display), a port of another service",
+                remedy: .fetchAlone)
+        }
         let nextWay = try way(of: next)
         if try await isRefused(next, nextWay) {
             throw FetchError(

@@ -71,6 +71,11 @@ package final class Hop {
     /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
     func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
         var resolver = fetcher.options.resolver
+        if let own = connection?.endpoint, own.description != endpoint.description,
+            endpoint.security == .none, scheme.isForeign(endpoint.port)
+        {
+            throw FetchError(.connect, .connect, "\(endpoint) is another service's port")
+        }
         // No other server is reached if the user has named a socket or host.
         guard let connection, !(connection.isPrivate && mayLeadToPrivate),
             !fetcher.options.http.isSpecial

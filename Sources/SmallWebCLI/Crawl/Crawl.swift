@@ -439,7 +439,9 @@ final class Crawl: Source {
         _ page: CrawlFile.Entry
     ) throws(FetchError) -> [UInt8] {
         let (scheme, crawling) = (request.scheme, request.scheme.crawling)
-        if let refusal = CrawlRefusal.judge(key, kind, scheme, crawling) {
+        if let refusal = CrawlRefusal.judge(key, kind, scheme, crawling),
+            refusal != .port || !seeds.contains(String(key.place))
+        {
             count(refusal.rawValue)
             return []
         }

@@ -9,11 +9,6 @@ enum CrawlRefusal: String, CaseIterable {
     case trapLength = "trap-length", trapDepth = "trap-depth", trapSegment = "trap-segment"
     case trapQueries = "trap-queries", trapDirectory = "trap-directory"
 
-    /// Ports of services that would take lines of a request for commands.
-    private static let foreignPorts: Set<UInt16> = [
-        21, 22, 23, 25, 110, 119, 143, 465, 587, 993, 995, 3306, 5432, 6379, 9200, 11_211, 27_017,
-    ]
-
     /// Judges a link by its nature; `nil` if it may be followed. A link whose scheme has no plugin
     /// is ``unsupported`` as well.
     static func judge(
@@ -30,8 +25,7 @@ enum CrawlRefusal: String, CaseIterable {
         if crawling == nil || kind == .telnet || isOne(of: crawling?.foreignTypes) {
             return .unsupported
         }
-        let isForeign = uri.port.map(foreignPorts.contains) ?? false
-        return isForeign && !scheme.isSecure ? .port : nil
+        return scheme.isForeign(uri.port) ? .port : nil
     }
 }
 

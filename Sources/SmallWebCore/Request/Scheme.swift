@@ -163,6 +163,24 @@ public struct Scheme: Sendable, Hashable {
     /// True if its connections are encrypted.
     public var isSecure: Bool { transport == .tls || trust != .none }
 
+    /// Ports of other services, which would take the lines of a request for commands: all that
+    /// browsers refuse (WHATWG Fetch §2.9), one of file servers and some of databases.
+    private static let foreignPorts: Set<UInt16> = [
+        0, 1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95, 101,
+        102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179, 389,
+        427, 465, 512, 513, 514, 515, 526, 530, 531, 532, 540, 548, 554, 556, 563, 587, 601, 636,
+        989, 990, 993, 995, 1719, 1720, 1723, 2049, 3659, 4045, 4190, 5060, 5061, 6000, 6566, 6665,
+        6666, 6667, 6668, 6669, 6679, 6697, 10_080,
+        445, 3306, 5432, 6379, 9200, 11_211, 27_017,
+    ]
+
+    /// True if a plain request would go to another service's port. No server may choose it for us,
+    /// by a link, a redirect or an address in its reply; a user may.
+    package func isForeign(_ port: UInt16?) -> Bool {
+        guard let port, port != defaultPort, !isSecure else { return false }
+        return Self.foreignPorts.contains(port)
+    }
+
     /// True if the plugin's library opens the connections, by its own options.
     public var dialsForItself: Bool {
         switch transport {
