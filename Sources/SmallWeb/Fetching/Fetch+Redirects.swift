@@ -24,9 +24,6 @@ extension Fetch {
             // The server's fragment counts; ours stays when it gives none (RFC 9110 §10.2.2).
             if uri.fragment == nil { uri.fragment = request.uri.fragment }
             var next = try fetcher.request(uri)
-            guard fetcher.options.mayFollow?(next.uri) ?? true else {
-                throw .redirect("the program may not open \(next.uri.display)")
-            }
             if request.upload != nil, URI.scheme(of: text) == nil,
                 let scheme = next.scheme.uploads?.replySchemes.first
             {
@@ -80,6 +77,9 @@ extension Fetch {
                 .redirectRefused, .header,
                 "the redirect leads to \(next.uri.display), a port of another service",
                 remedy: .fetchAlone)
+        }
+        guard await fetcher.options.mayFollow?(next.uri) ?? true else {
+            throw .redirect("the program may not open \(next.uri.display)")
         }
         let nextWay = try way(of: next)
         if try await isRefused(next, nextWay) {

@@ -44,9 +44,11 @@ struct Fetch {
     ///   - log: Gets each event before `emit`, also of a failed fetch.
     ///   - attempt: Number of the request's attempt, from 1.
     ///   - wantsRefusals: True to fetch the body of a refusal, too.
+    ///   - origin: The URI that has led to this one, if any: what is meant for its server alone
+    ///     goes to no other.
     init(
         _ fetcher: Fetcher, _ request: Request, _ log: FetchLog, attempt: Int = 1,
-        wantsRefusals: Bool = true, emit: @escaping Emit
+        wantsRefusals: Bool = true, from origin: URI? = nil, emit: @escaping Emit
     ) {
         (self.attempt, self.wantsRefusals) = (attempt, wantsRefusals)
         self.fetcher = fetcher
@@ -56,7 +58,7 @@ struct Fetch {
             try await emit(event)
         }
         self.request = request
-        origin = request.uri
+        self.origin = origin ?? request.uri
         deadline = .after(seconds: request.limits.totalSeconds)
     }
 
@@ -67,7 +69,7 @@ struct Fetch {
             let ending: Ending
             do throws(FetchError) {
                 if let robots = fetcher.options.robots,
-                    try await robots.check(request, try fetcher(for: request))
+                    try await robots.check(request, from: origin, try fetcher(for: request))
                 {
                     deadline = .after(seconds: request.limits.totalSeconds)
                     if hops == 0 { log.begin(origin) }

@@ -18,7 +18,7 @@ package final class Fetcher: Sendable {
         /// Schemes that may be fetched; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
         /// Decides if a redirect may lead to a URI; `nil` for all.
-        var mayFollow: (@Sendable (URI) -> Bool)?
+        var mayFollow: (@Sendable (URI) async -> Bool)?
         package var network = Network.live
         /// Judges each hop by robots files; `nil` to ask for none.
         package var robots: RobotsGate?

@@ -7,19 +7,20 @@ internal import SmallWebTransport
 /// keeps it for a day, and keeps the pace of the place meanwhile.
 package final class RobotsGate: Sendable {
     private enum File {
-        case underWay
+        /// It is asked for; these wake the requests that wait for it.
+        case underWay([Bell])
         /// Rules, the time of the request for them in Unix seconds, and the earliest moment for
         /// the next request.
         case known(Robots, Int, opens: Instant)
-        /// The error that kept them from coming.
-        case failed(FetchError)
+        /// The error that kept them from coming, and the end of the pause that the server wants;
+        /// `never` if it wants none.
+        case failed(FetchError, until: Instant)
     }
 
     /// Lifetime of a file, in seconds.
     package static let secondsMax = 86_400
-    /// Time limit of a file; what has come by then counts.
+    /// Time limit of a file.
     private static let fileSecondsMax = 10.0
-    private static let redirectsMax = 5
 
     private let product: String
     private let roles: [String]
@@ -68,23 +69,29 @@ package final class RobotsGate: Sendable {
         rules(for: request)?.delaySeconds
     }
 
-    /// The error that keeps the rules for a request from coming; `nil` without one.
+    /// The error that keeps the rules for a request from coming; `nil` without one, or if the
+    /// server wants a pause, after which the file is asked for again.
     package func failure(of request: Request) -> FetchError? {
         guard let place = try? Self.place(of: request),
-            case .failed(let error)? = files.withLock({ $0[place] })
+            case .failed(let error, .never)? = files.withLock({ $0[place] })
         else { return nil }
         return error
     }
 
     /// Returns when the rules of the request's place are known, and allow it.
     ///
+    /// - Parameter origin: The URI that the user asked for, before redirects.
     /// - Returns: True if it has waited for them, so that the deadline begins again.
     /// - Throws: `robots`; `temporary-failure` when the rules cannot be had; `interrupted`.
-    func check(_ request: Request, _ fetcher: Fetcher) async throws(FetchError) -> Bool {
-        guard let (robots, opens, hasWaited) = try await rules(for: request, fetcher) else {
-            return false
-        }
-        if let rule = robots.decision(on: request.uri.target).rule, !rule.isAllow {
+    func check(
+        _ request: Request, from origin: URI, _ fetcher: Fetcher
+    ) async throws(FetchError) -> Bool {
+        guard let (robots, opens, hasWaited) = try await rules(for: request, from: origin, fetcher)
+        else { return false }
+        let (rule, steps) = robots.decision(on: request.uri.target)
+        // There may be thousands of such URLs.
+        if steps > Robots.stepsMax / 100 { try await LongWork.pause() }
+        if let rule, !rule.isAllow {
             throw FetchError(.robots, .input, "robots.txt forbids it: \(rule)")
         }
         guard opens > .now else { return hasWaited }
@@ -95,73 +102,87 @@ package final class RobotsGate: Sendable {
     /// The line that decides about a request; `nil` if none does. Asks for the file unless it is
     /// known.
     ///
-    /// - Throws: `temporary-failure` when the rules cannot be had; `interrupted`.
+    /// - Throws: `robots` for a file that is somewhere else; `temporary-failure` when the rules
+    ///   cannot be had; `interrupted`.
     package func rule(
         for request: Request, _ fetcher: Fetcher
     ) async throws(FetchError) -> Robots.Rule? {
-        let known = try await rules(for: request, fetcher)
+        let known = try await rules(for: request, from: request.uri, fetcher)
         return known?.robots.decision(on: request.uri.target).rule
     }
 
     /// - Returns: `nil` for a scheme without robots files; with the earliest moment for a request.
     private func rules(
-        for request: Request, _ fetcher: Fetcher
+        for request: Request, from origin: URI, _ fetcher: Fetcher
     ) async throws(FetchError) -> (robots: Robots, opens: Instant, hasWaited: Bool)? {
         guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return nil }
         let place = try Self.place(of: request)
         var hasWaited = false
         while true {
-            let isFree = files.withLock { files in
+            let file: File? = files.withLock { files in
                 switch files[place] {
-                case .underWay?, .failed?: return false
-                case .known(_, let time, _)? where UTCDate.now - time < Self.secondsMax:
-                    return false
-                default: files[place] = .underWay
+                case .underWay(let bells)?:
+                    let bell = Bell()
+                    files[place] = .underWay(bells + [bell])
+                    return .underWay([bell])
+                case .known(_, let time, _)? where UTCDate.now - time < Self.secondsMax: break
+                case .failed(_, let until)? where until > .now: break
+                default:
+                    files[place] = .underWay([])
+                    return nil
                 }
-                return true
+                return files[place]
             }
-            if isFree {
-                hasWaited = true
-                try await ask(place, request, crawling, fetcher)
-            }
-            switch files.withLock({ $0[place] }) {
+            switch file {
             case .known(let robots, _, let opens)?: return (robots, opens, hasWaited)
-            case .failed(let error)?:
+            case .failed(let error, _)?:
+                if error.outcome == .robots { throw error }
                 var failure = FetchError(
                     .temporaryFailure, .connect,
                     "robots.txt of \(place) cannot be had: \(error.message)",
                     hint: "fetch it again later")
                 if error.remedy == .fetchAlone { failure.remedy = .fetchAlone }
+                failure.retryAfter = error.retryAfter
                 throw failure
-            case .underWay?, nil:
-                // Another request of the place is asking.
-                hasWaited = true
-                try await rest(until: .after(seconds: 0.02), fetcher)
+            case .underWay(let bells)?:
+                for bell in bells { await bell.wait() }
+                if Task.isCancelled { throw .cancelled }
+            case nil: try await ask(place, request, from: origin, crawling, fetcher)
             }
+            hasWaited = true
         }
     }
 
     private func ask(
-        _ place: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher
+        _ place: String, _ request: Request, from origin: URI, _ crawling: Crawling,
+        _ fetcher: Fetcher
     ) async throws(FetchError) {
         do throws(FetchError) {
-            var (robots, time, last) = (Robots(lines: [], crawling), UTCDate.now, Instant.now)
+            var (robots, time) = (Robots(lines: [], crawling), UTCDate.now)
             for path in crawling.robots {
                 if path != crawling.robots.first {
-                    try await rest(until: last.advanced(seconds: pace(robots)), fetcher)
+                    try await rest(until: .now.advanced(seconds: pace(robots)), fetcher)
                 }
                 time = UTCDate.now
-                robots = try await file(path, request, crawling, fetcher, &last)
+                robots = try await file(path, request, from: origin, crawling, fetcher)
                 if robots.namesAgents { break }
             }
-            let opens = last.advanced(seconds: pace(robots))
-            files.withLock { [robots, time] in $0[place] = .known(robots, time, opens: opens) }
+            end(place, .known(robots, time, opens: .now.advanced(seconds: pace(robots))))
             onFile(place, robots, time)
         } catch {
-            let isOver = error.outcome == .interrupted
-            files.withLock { $0[place] = isOver ? nil : .failed(error) }
-            if isOver { throw error }
+            let pause = error.retryAfter?.inSeconds ?? 0
+            let until = pause > 0 ? Instant.after(seconds: pause) : .never
+            end(place, error.outcome == .interrupted ? nil : .failed(error, until: until))
+            if error.outcome == .interrupted { throw error }
         }
+    }
+
+    private func end(_ place: String, _ file: File?) {
+        let before = files.withLock { files in
+            defer { files[place] = file }
+            return files[place]
+        }
+        if case .underWay(let bells)? = before { for bell in bells { bell.ring() } }
     }
 
     private func rest(until opens: Instant, _ fetcher: Fetcher) async throws(FetchError) {
@@ -169,74 +190,76 @@ package final class RobotsGate: Sendable {
         if Task.isCancelled { throw .cancelled }
     }
 
-    /// - Parameter last: Set to the time of the last request.
-    /// - Throws: The error of a file that cannot be had for now.
+    /// The request carries nothing that the user meant for the page: no fields, input, user or
+    /// password. A client certificate is shown as after a redirect from `origin`: to its server
+    /// alone, or where one is bound to the URL of the robots file. A redirect is followed to
+    /// another server by RFC 9309 alone (§2.3.1.2), within this one at its pace.
+    ///
+    /// - Throws: `robots` if it redirects to where it is not followed; the error of a file that
+    ///   cannot be had for now.
     private func file(
-        _ path: String, _ request: Request, _ crawling: Crawling, _ fetcher: Fetcher,
-        _ last: inout Instant
+        _ path: String, _ request: Request, from origin: URI, _ crawling: Crawling,
+        _ fetcher: Fetcher
     ) async throws(FetchError) -> Robots {
+        let (place, pace) = (try Self.place(of: request), paceSeconds)
         let alone = fetcher.changed { options in
             options.robots = nil
-            options.redirects.follows = false
+            options.redirects = RedirectPolicy()
+            options.redirects.refusesPrivate = true
+            options.mayFollow = { uri in
+                guard let next = try? fetcher.request(uri), (try? Self.place(of: next)) == place
+                else { return crawling.dialect == .standard }
+                await fetcher.loop.sleep(until: .now.advanced(seconds: pace))
+                return true
+            }
         }
         var uri = request.uri
         (uri.path, uri.query, uri.fragment, uri.userinfo) = (path, nil, nil, nil)
-        let place = try Self.place(of: request)
-        for hop in 0...Self.redirectsMax {
-            if hop > 0 { try await rest(until: last.advanced(seconds: paceSeconds), fetcher) }
-            last = .now
-            var own = try alone.request(uri)
-            own.limits = request.limits
-            own.limits.totalSeconds = Self.fileSecondsMax
-            own.limits.bodyBytesMax = nil
-            let (body, head, isCut) = try await fetch(own, alone)
-            guard head?.replyClass == .redirect else {
-                let isFile = head?.replyClass == .success
-                return Robots(
-                    isFile ? body[...] : [], crawling, product: product, roles: roles,
-                    isCut: isCut)
-            }
-            guard let target = head?.redirectTarget,
-                let next = try? uri.resolving(target, in: fetcher.registry),
-                let following = try? alone.request(next),
-                (try? Self.place(of: following)) == place
-            else { break }
-            uri = next
-        }
-        return Robots(lines: [], crawling)
-    }
-
-    /// - Throws: The error of a file that cannot be had for now.
-    private func fetch(
-        _ request: Request, _ fetcher: Fetcher
-    ) async throws(FetchError) -> (body: [UInt8], head: Head?, isCut: Bool) {
-        var (body, head, isCut) = ([UInt8](), Head?.none, false)
+        var own = try alone.request(uri)
+        own.limits = request.limits
+        own.limits.totalSeconds = Self.fileSecondsMax + Double(RedirectPolicy().limit) * pace
+        own.limits.bodyBytesMax = nil
+        var (body, type, isMenu, isCut) = ([UInt8](), MediaType?.none, false, false)
         do throws(FetchError) {
-            var fetch = Fetch(fetcher, request, FetchLog(request.uri), wantsRefusals: false) {
+            var fetch = Fetch(alone, own, FetchLog(uri), wantsRefusals: false, from: origin) {
                 event throws(FetchError) in
-                if case .head(let its) = event { head = its }
-                guard case .body(let bytes) = event else { return }
-                body += bytes
-                // Ends the fetch: more would be cut.
-                if body.count > Robots.fileBytesMax { throw .cancelled }
+                switch event {
+                case .head(let head): type = head.mediaType
+                case .item: isMenu = true
+                case .body(let bytes):
+                    body += bytes
+                    // Ends the fetch: more would be cut.
+                    if body.count > Robots.fileBytesMax { throw .cancelled }
+                default: break
+                }
             }
             let ending = try await fetch.run()
-            head = head ?? ending.head
             isCut = ending.outcome == .truncated
-            if ending.outcome == .temporaryFailure {
-                throw FetchError(.temporaryFailure, .header, ending.message ?? "refused for now")
+            if ending.outcome == .redirectRefused {
+                let target = URI.shown(ending.head?.redirectTarget ?? "")
+                throw FetchError(
+                    .robots, .header, "robots.txt of \(place) is elsewhere, at \(target)")
+            }
+            // Small servers leave out the end of TLS; over HTTP bytes are missing.
+            if ending.outcome == .temporaryFailure || isCut && crawling.dialect == .standard {
+                var error = FetchError(.temporaryFailure, .body, ending.message ?? "cut off")
+                error.retryAfter = ending.head?.retryAfter
+                throw error
             }
         } catch {
             isCut = true
             let isEnough = body.count > Robots.fileBytesMax
             if Task.isCancelled && !isEnough { throw .cancelled }
-            let isAnswer = [
-                .emptyReply, .notRecorded, .protocolError, .redirectRefused, .badURL,
-            ].contains(error.outcome)
-            let isFile = head?.replyClass == .success && !body.isEmpty
-            guard isEnough || isAnswer || isFile else { throw error }
+            let answers: [Outcome] =
+                crawling.dialect == .standard
+                ? [.notRecorded] : [.notRecorded, .emptyReply, .protocolError, .badURL]
+            guard isEnough || answers.contains(error.outcome) else { throw error }
         }
-        return (body, head, isCut)
+        let start = body[...].withoutByteOrderMark.first { !ASCII.isWhiteSpace($0) }
+        let isPage = start == UInt8(ascii: "<") && type?.essence.hasSuffix("html") ?? false
+        return Robots(
+            isMenu || isPage ? [] : body[...], crawling, product: product, roles: roles,
+            isCut: isCut)
     }
 }
 

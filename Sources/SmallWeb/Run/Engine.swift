@@ -237,7 +237,7 @@ package final class Engine: @unchecked Sendable {
 
     private func settle(_ entry: StartQueue<Job>.Entry, _ result: Attempt) async {
         let job = entry.item
-        if let pause = result.ending?.head?.retryAfter, pause > .zero {
+        if let pause = result.pause {
             waiting.pause(entry, seconds: pause.inSeconds, now: .now)
         }
         let rest = job.output.restSeconds(after: result, job)

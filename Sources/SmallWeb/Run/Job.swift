@@ -15,7 +15,7 @@ package enum Attempt: Sendable {
     }
     /// Time for which the server asks to be left alone; `nil` if it does not.
     package var pause: Duration? {
-        ending?.head?.retryAfter.flatMap { $0 > .zero ? $0 : nil }
+        (ending?.head?.retryAfter ?? error?.retryAfter).flatMap { $0 > .zero ? $0 : nil }
     }
 }
 

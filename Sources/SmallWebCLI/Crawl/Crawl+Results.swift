@@ -70,24 +70,26 @@ extension Crawl {
     }
 
     private func isAskedToWait(_ result: Attempt) -> Bool {
-        guard result.outcome == .temporaryFailure, let head = result.ending?.head else {
-            return false
-        }
-        return head.isRateLimited || head.retryAfter ?? .zero > .zero
+        guard result.outcome == .temporaryFailure else { return false }
+        return result.pause != nil || result.ending?.head?.isRateLimited ?? false
     }
 
     private func wait(_ entry: CrawlFile.Entry, _ place: Place, _ result: Attempt) -> Verdict {
         place.isSlow = true
         place.pauses += 1
-        let seconds = result.ending?.head?.retryAfter?.inSeconds ?? 0
+        let seconds = result.pause?.inSeconds ?? 0
+        // Without a reply it was the robots file that was to wait for.
+        let verdict = result.ending == nil ? Verdict.left : .failed
         if seconds > pauseSecondsMax {
             _ = leave(place, "it asks to wait \(Int(seconds)) seconds")
         } else if place.pauses > Self.pausesMax {
             _ = leave(place, "it asked \(place.pauses) times in a row to wait")
         } else if entry.tries < Self.triesMax {
             return .again
+        } else if case .left = verdict {
+            return leave(place, "its robots file is to be waited for")
         }
-        return .failed
+        return verdict
     }
 
     private func leave(_ place: Place, _ reason: String) -> Verdict {

@@ -19,6 +19,7 @@ public struct FetchError: Error, Sendable, Hashable {
         var url: String?
         var isPostponed = false
         var hasSentData = false
+        var retryAfter: Duration?
     }
 
     /// Shared: each await of an async function that may throw reserves room for an error, and there
@@ -85,6 +86,11 @@ public struct FetchError: Error, Sendable, Hashable {
     public package(set) var hasSentData: Bool {
         get { parts.value.hasSentData }
         set { parts.value.hasSentData = newValue }
+    }
+    /// ``Head/retryAfter`` of a reply that was asked for first, such as a robots file.
+    package var retryAfter: Duration? {
+        get { parts.value.retryAfter }
+        set { parts.value.retryAfter = newValue }
     }
     /// True if the same request may succeed later, and cannot repeat data that the server may have
     /// accepted.
