@@ -145,6 +145,13 @@ import Testing
         #expect(again.status == 0 && again.errors.contains("not in m, so asked again: 1"))
         #expect(space.requests.dropFirst(asked) == ["/b/c"])
         #expect(smallweb.home.files(below: "m").count == 3)
+        // The same for an archive.
+        for _ in 1...2 {
+            #expect(try crawl("archive", space).status == 0)
+            let listed = try smallweb.run(["warc", "list", "a.warc"]).text
+            #expect(listed.contains("/b/c"), "\(listed)")
+            try FileManager.default.removeItem(atPath: smallweb.home.file("a.warc"))
+        }
     }
 
     /// Pages whose names are those of unfinished files of others.

@@ -16,7 +16,12 @@ extension Crawl {
 
     /// True for a body without a sign of its end, at a place whose replies never have one.
     func isWhole(_ entry: CrawlFile.Entry, _ ending: Ending, of place: Place) -> Bool {
-        guard let head = ending.head, head.replyClass == .success else { return false }
+        guard let head = ending.head, head.replyClass == .success,
+            let known = context.fetcher.registry[ending.uri.scheme],
+            // Others know the end of a body by themselves.
+            known.scheme.isSecure && !known.scheme.dialsForItself,
+            known.handler.programVersion == nil
+        else { return false }
         if ending.completeness == .complete { place.endsReplies = true }
         guard ending.completeness == .truncated, head.bodyBytes == nil, !place.endsReplies
         else { return false }

@@ -135,7 +135,9 @@ final class Crawl: Source {
         scope = rules.scope
         start = file.lastRequest.advanced(seconds: context.policy.hostSeconds)
         file.keepsDepths = rules.depthMax != nil
-        if rules.mirror != nil {
+        if rules.fillsNewArchive {
+            file.isKept = { _ in false }
+        } else if rules.mirror != nil {
             file.isKept = { [unowned self] url in
                 // A name that cannot be made is the failure of the page.
                 guard let request = try? context.fetcher.request(url),

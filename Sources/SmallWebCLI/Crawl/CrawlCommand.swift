@@ -21,6 +21,8 @@ struct CrawlSettings: Sendable {
     var obeysRobots = false
     var addsSeeds = false
     var mirror: String?
+    /// True for an archive that is not there yet: no page of the state is in it.
+    var fillsNewArchive = false
     /// True to say which links are broken.
     var checks = false
 
@@ -115,6 +117,8 @@ struct CrawlCommand: Sendable {
         return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
             var settings = settings
             try settings.fetch.readFiles()
+            settings.crawl.fillsNewArchive =
+                settings.archive.file.map { access($0, F_OK) != 0 } ?? false
             try settings.openArchives()
             let (ready, loop) = (settings, try EventLoop())
             return SignalledRun.Work(on: loop, writesRecords: ready.records.areWanted) {
@@ -382,7 +386,8 @@ struct CrawlCommand: Sendable {
             words.append("failed for now: \(crawl.failed); the same command asks again")
         }
         if crawl.file.lost > 0 {
-            words.append("not in \(crawl.rules.mirror ?? ""), so asked again: \(crawl.file.lost)")
+            let place = crawl.rules.mirror ?? crawl.context.settings.archive.file ?? ""
+            words.append("not in \(place), so asked again: \(crawl.file.lost)")
         }
         words += crawl.notices + left.map { "left for now: \($0.name): \($0.reason)" }
         for line in words {

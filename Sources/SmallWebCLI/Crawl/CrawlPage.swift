@@ -53,7 +53,7 @@ final class CrawlPage: Output, EventSink {
         let type = head.mediaType?.essence
         // Lines of other text may come as items.
         let mayHaveLinks = reader?.readsLinks ?? false || type == nil || type == "text/plain"
-        guard entry.isOutside || !crawl.needsBodies && !mayHaveLinks else { return }
+        guard entry.readsBody || !crawl.needsBodies && !mayHaveLinks else { return }
         isEnough = true
         throw .cancelled
     }
