@@ -178,7 +178,7 @@ def archive(space):
     checked = subprocess.run([options.smallweb, "warc", "check", "a.warc.gz"], check=False,
                              capture_output=True, text=True)
     for path in urls:
-        body = subprocess.run([options.smallweb, "get", "--replay", "a.warc.gz", space.place + path],
+        body = subprocess.run([options.smallweb, "warc", "cat", "a.warc.gz", space.place + path],
                               capture_output=True, check=False).stdout
         if body != wanted(space)[path.lstrip("/") or "index.gmi"]:
             return f"{path} is not in the archive as it was served", ""

@@ -306,7 +306,6 @@ final class Crawl: Source {
                 place.again.insert(entry, at: 0)
                 return nil
             }
-            if file.begun.contains(entry.n) { try file.append(file.line(of: entry), waits: false) }
             place.depth = place.underWay == 0 ? entry.depth : min(place.depth, entry.depth)
             place.underWay += 1
             underWay += 1

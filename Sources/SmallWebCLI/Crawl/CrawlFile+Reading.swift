@@ -5,9 +5,9 @@ internal import SmallWebRecords
 
 // Reading the state of a crawl.
 extension CrawlFile {
-    private static let found = line("found")
-    private static let link = line("link")
-    private static let ends = ["response", "error", "skip"].map(line)
+    static let found = line("found")
+    static let link = line("link")
+    static let ends = ["response", "error", "skip"].map(line)
     private static let (urlMember, outcomeMember) = (member("url"), member("outcome"))
     /// Longest line that is read back; ``CrawlTraps`` has shorter URLs.
     private static let lineBytesMax = 4096
@@ -245,16 +245,6 @@ extension CrawlFile {
             depth: Self.number("depth", in: rest) ?? 0, hops: Self.number("hops", in: rest) ?? 0,
             isOutside: rest.range(ofText: #","head":true"#) != nil)
     }
-
-    /// The number of a page in the line that finds it, or in that of its end.
-    static func number(ofPage line: ArraySlice<UInt8>) -> Int? { url(in: line, after: found)?.n }
-    static func url(ofPage line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        url(in: line, after: found)?.url
-    }
-    static func number(ofEnd line: ArraySlice<UInt8>) -> Int? {
-        ends.lazy.compactMap { url(in: line, after: $0)?.n }.first
-    }
-    static func isLink(_ line: ArraySlice<UInt8>) -> Bool { line.starts(with: link) }
 
     /// What the file says of the targets of links, the last line of each.
     struct End {

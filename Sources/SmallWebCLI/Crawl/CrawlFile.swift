@@ -369,7 +369,7 @@ final class CrawlFile: @unchecked Sendable {
         var rest = lines[...]
         while let feed = rest.firstLineFeed {
             try onLine?(rest[..<feed])
-            if waits, let url = Self.url(ofPage: rest[..<feed]) {
+            if waits, let (_, url, _) = Self.url(in: rest[..<feed], after: Self.found) {
                 let depth = keepsDepths ? ways[hash(url)]?.depth : nil
                 onWaiting(
                     String(decoding: Self.place(url), as: UTF8.self), try offset(of: end), depth)

@@ -30,6 +30,12 @@ final class CrawlPage: Output, EventSink {
             // A run that was killed has left it; no other process writes here.
             unlink(FileOutput.partName(path))
         }
+        (reader, target, isEnough) = (nil, nil, false)
+        try flush()
+        if crawl.file.begun.remove(entry.n) != nil {
+            // The links of an attempt that did not come to its end.
+            try crawl.file.append(crawl.file.line(of: entry), waits: false)
+        }
         let step = try inner.begin(job)
         guard case .fetch(let reply) = step else { return step }
         return .fetch(reply.watched(by: self, to: crawl.request(reply.request, at: place)))

@@ -20,7 +20,7 @@ struct LinkCheck {
         ends = try crawl.file.ends()
         var pages: [Int: (found: UInt32, links: Int)] = [:]
         _ = try crawl.file.scan { line, offset throws(FetchError) in
-            guard let n = CrawlFile.number(ofPage: line) else { return }
+            guard let n = CrawlFile.url(in: line, after: CrawlFile.found)?.n else { return }
             pages[n] = (try crawl.file.offset(of: offset), offset)
         }
         self.pages = pages
@@ -55,8 +55,10 @@ struct LinkCheck {
     private mutating func take(
         _ line: ArraySlice<UInt8>, at offset: Int
     ) throws(FetchError) {
-        if let n = CrawlFile.number(ofEnd: line) { counts[n] = nil }
-        guard CrawlFile.isLink(line), let link = try? JSONValue.parse(line),
+        for end in CrawlFile.ends {
+            if let n = CrawlFile.url(in: line, after: end)?.n { counts[n] = nil }
+        }
+        guard line.starts(with: CrawlFile.link), let link = try? JSONValue.parse(line),
             let n = link["n"]?.int, let page = pages[n], offset > page.links
         else { return }
         let index = counts[n, default: 0]
