@@ -98,8 +98,7 @@ package struct Robots: Sendable {
             (best, length) = (rule, rule.pattern.count)
             if crawling.dialect == .original { break }
         }
-        guard steps < Self.stepsMax else { return (rules.first { !$0.isAllow }, steps) }
-        return (best, steps)
+        return (steps < Self.stepsMax ? best : rules.first { !$0.isAllow }, steps)
     }
 
     private typealias Bytes = Slice<UnsafeBufferPointer<UInt8>>
@@ -182,8 +181,7 @@ package struct Robots: Sendable {
     /// A pattern for all that begins so: without the half of an escape, and a `$` may go on.
     static func beginning(_ value: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         let value = value.dropLast { $0 == dollar }
-        return (value.suffix(2).lastIndex(of: ASCII.percent).map { value[..<$0] } ?? value) + [
-            asterisk
-        ]
+        let end = value.suffix(2).lastIndex(of: ASCII.percent) ?? value.endIndex
+        return value[..<end] + [asterisk]
     }
 }

@@ -154,17 +154,15 @@ struct RobotsFileTests {
     /// A server that wants a pause gets it before its robots file is asked for again, by a crawl,
     /// and by `get` if it may try again.
     @Test func pausesForTheFileAreKept() throws {
+        let slow = "HTTP/1.1 429 Slow\r\nContent-Length: 0\r\nConnection: close\r\n"
         for (scheme, refusal) in [
-            ("gemini", "44 1\r\n"),
-            (
-                "http",
-                "HTTP/1.1 429 Slow\r\nRetry-After: 1\r\nContent-Length: 0\r\n"
-                    + "Connection: close\r\n\r\n"
-            ),
+            ("gemini", "44 1\r\n"), ("gemini", "44 not so fast\r\n"), ("gemini", "44 0\r\n"),
+            ("http", slow + "Retry-After: 1\r\n\r\n"), ("http", slow + "\r\n"),
+            ("http", slow.replacingOccurrences(of: "429", with: "503") + "Retry-After: 1\r\n\r\n"),
         ] {
             let rules = Site.reply(scheme, "User-agent: *\nDisallow: /no\n")
             for words in [
-                ["crawl", "--state", "\(scheme).s"], ["get", "--robots", "--retry", "2"],
+                ["crawl"], ["get", "--robots", "--retry", "3"],
             ] {
                 let site = try Site(scheme, robots: [refusal, rules])
                 let began = Date.now

@@ -170,10 +170,10 @@ package final class RobotsGate: Sendable {
             end(place, .known(robots, time, opens: .now.advanced(seconds: pace(robots))))
             onFile(place, robots, time)
         } catch {
-            let pause = error.retryAfter?.inSeconds ?? 0
-            let until = pause > 0 ? Instant.after(seconds: pause) : .never
-            end(place, error.outcome == .interrupted ? nil : .failed(error, until: until))
-            if error.outcome == .interrupted { throw error }
+            let until = error.retryAfter.map { Instant.after(seconds: max(1, $0.inSeconds)) }
+            let isOver = error.outcome == .interrupted
+            end(place, isOver ? nil : .failed(error, until: until ?? .never))
+            if isOver { throw error }
         }
     }
 
@@ -243,7 +243,8 @@ package final class RobotsGate: Sendable {
             // Small servers leave out the end of TLS; over HTTP bytes are missing.
             if ending.outcome == .temporaryFailure || isCut && crawling.dialect == .standard {
                 var error = FetchError(.temporaryFailure, .body, ending.message ?? "cut off")
-                error.retryAfter = ending.head?.retryAfter
+                let least = ending.head?.isRateLimited ?? false ? Duration.zero : nil
+                error.retryAfter = ending.head?.retryAfter ?? least
                 throw error
             }
         } catch {

@@ -76,7 +76,8 @@ extension Crawl {
 
     private func isAskedToWait(_ result: Attempt) -> Bool {
         guard result.outcome == .temporaryFailure else { return false }
-        return result.pause != nil || result.ending?.head?.isRateLimited ?? false
+        return result.pause != nil || result.error?.retryAfter != nil
+            || result.ending?.head?.isRateLimited ?? false
     }
 
     private func wait(_ entry: CrawlFile.Entry, _ place: Place, _ result: Attempt) -> Verdict {

@@ -289,13 +289,14 @@ final class Crawl: Source {
             }
             let request = try? context.fetcher.request(entry.url)
             let known = request.flatMap { robots.rules(for: $0) }
-            if let known, entry.depth > 0, let request, !known.allows(request.uri.target) {
-                try skip(entry, "robots")
+            let isForbidden = entry.depth > 0 && !(known?.allows(request?.uri.target ?? "") ?? true)
+            if isForbidden { try skip(entry, "robots") }
+            let isLeftOut = try isForbidden ? true : isRefused(&entry, request)
+            if isLeftOut {
                 guard end < .now else { continue }
                 queue(place)
                 return nil
             }
-            if try isRefused(&entry, request) { continue }
             if let request, let seconds = rest(of: place, request), seconds > pauseSecondsMax {
                 place.again.insert(entry, at: 0)
                 place.reason = "it is to be left alone for \(Int(seconds)) seconds more"

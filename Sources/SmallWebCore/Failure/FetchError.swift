@@ -87,7 +87,7 @@ public struct FetchError: Error, Sendable, Hashable {
         get { parts.value.hasSentData }
         set { parts.value.hasSentData = newValue }
     }
-    /// ``Head/retryAfter`` of a reply that was asked for first, such as a robots file.
+    /// ``Head/retryAfter`` of a robots file; zero for ``Head/isRateLimited`` alone.
     package var retryAfter: Duration? {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }

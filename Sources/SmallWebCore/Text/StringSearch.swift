@@ -41,9 +41,8 @@ extension String {
 extension Slice<UnsafeBufferPointer<UInt8>> {
     /// The index behind the first occurrence of `bytes`, in linear time.
     package func end(of bytes: Self) -> Int? {
-        let (all, wanted) = (
-            UnsafeBufferPointer(rebasing: self), UnsafeBufferPointer(rebasing: bytes)
-        )
+        let all = UnsafeBufferPointer(rebasing: self)
+        let wanted = UnsafeBufferPointer(rebasing: bytes)
         guard let start = all.baseAddress, let first = wanted.baseAddress,
             let found = swposix_memmem(start, all.count, first, wanted.count)
         else { return wanted.isEmpty ? startIndex : nil }

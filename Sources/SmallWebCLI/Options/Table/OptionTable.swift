@@ -268,8 +268,8 @@ extension Option {
             .flag { settings, isOn in settings.fetch.promptsAllowed = isOn }),
         Option(
             "location", short: "L", .requests, "follow redirects (default)",
-            manual: "Follows redirects within a scheme, but to the port of another service (such as "
-                + "25) over TLS alone. With --no-location they are reported and not followed.",
+            manual: "Follows redirects within a scheme, but to the port of another service (as 25) "
+                + "over TLS alone. With --no-location they are reported and not followed.",
             example: "smallweb get --no-location gemini://geminiprotocol.net/docs",
             .flag { settings, isOn in settings.fetch.redirects.follows = isOn }),
         Option(
