@@ -22,7 +22,8 @@ public struct CurlPlugin: ProtocolHandler {
             ) {
                 $0.pathForm = .opaque
                 $0.trust = transfer.trust
-                $0.canResume = true
+                // For the others libcurl sends everything.
+                $0.canResume = ["ftp", "ftps", "sftp"].contains(transfer.name)
                 // FTP opens a second connection, TFTP sends datagrams.
                 $0.canUseProxy = !["ftp", "ftps", "tftp"].contains(transfer.name)
             }

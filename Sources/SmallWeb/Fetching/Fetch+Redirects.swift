@@ -45,9 +45,10 @@ extension Fetch {
             next.wantsItems = request.wantsItems
             next.validator = request.validator
             next.referencePatterns = request.referencePatterns
-            if next.scheme.canResume {
-                (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
+            guard request.resumeOffset == nil || next.scheme.canResume else {
+                throw .redirect("\(next.scheme.name) cannot resume: \(uri.display)")
             }
+            (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
             guard let entry = fetcher.registry[request.scheme.name] else {
                 preconditionFailure("a request is made from a registry entry")
             }

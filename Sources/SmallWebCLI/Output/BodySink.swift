@@ -18,14 +18,12 @@ final class BodySink {
         /// True to keep an existing file and choose a free name.
         var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
 
-        /// True if the body continues an existing file. With `-C -`, a name from the URL has
-        /// already become a ``file(_:)`` (``FittedSettings``); a name from the reply
-        /// cannot be continued.
-        func continues(_ resume: FetchSettings.Resume) -> Bool {
+        /// True if the body continues an existing file: with `-C -` none that the reply names.
+        func continues(_ resume: FetchSettings.Resume, _ uri: URI) -> Bool {
             switch resume {
             case .fromStart: false
             case .from: true
-            case .fromFile: !takesFreeName
+            case .fromFile: !takesFreeName || FileName.name(for: uri) != nil
             }
         }
 
@@ -41,6 +39,9 @@ final class BodySink {
     let target: BodyTarget
     private let uri: URI
     private let settings: Settings
+    /// `nil` for a body from its first byte on.
+    private let rest: FileOutput.Rest?
+    private let keepsPart: Bool
     private let patience: Patience
     private var file: FileOutput?
     /// Filter for a terminal; `nil` to write bytes unchanged.
@@ -53,8 +54,22 @@ final class BodySink {
     /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
 
-    /// - Parameter uri: The requested URL: a redirect must not choose the name of a file.
-    init(_ destination: Destination, target: BodyTarget, uri: URI, settings: Settings) {
+    /// - Parameters:
+    ///   - uri: The requested URL: a redirect must not choose the name of a file.
+    ///   - offset: The first byte that is asked for.
+    ///   - canResume: True if another request can ask for the rest of a body that is cut off.
+    init(
+        _ destination: Destination, target: BodyTarget, uri: URI, settings: Settings,
+        offset: Int = 0, canResume: Bool = false
+    ) {
+        let isGiven = if case .from = settings.fetch.resume { true } else { false }
+        rest =
+            destination.continues(settings.fetch.resume, uri)
+            ? (offset, isGiven) : nil
+        // A file with links, or laid out, is not the beginning of a body.
+        keepsPart =
+            canResume && settings.output.keepsParts && settings.output.listing == nil
+            && !settings.rendersFiles && !settings.fetch.wantsHeadAlone
         // Timeout for the reader of a FIFO.
         patience = Patience(seconds: settings.fetch.totalSeconds)
         self.destination = destination
@@ -76,19 +91,30 @@ final class BodySink {
         case .remoteName(let directory):
             let name =
                 head.map { FileName.name(for: uri, head: $0) } ?? FileName.name(for: uri)
-            return name.map { (places(directory, uri, output) + [$0]).joined(separator: "/") }
+            let place = try? place(directory, uri, output, makes: false)
+            return name.map { name in place.map { "\($0)/\(name)" } ?? name }
         }
     }
 
-    /// The directories of a file named by its URL or by the reply.
-    static func places(_ directory: String?, _ uri: URI, _ output: OutputSettings) -> [String] {
-        (directory.map { [$0] } ?? []) + (output.keepsTree ? FileName.tree(for: uri) : [])
+    /// The directory of a file named by its URL or by the reply; `nil` for the present one.
+    ///
+    /// - Throws: `write` if it cannot be made.
+    static func place(
+        _ directory: String?, _ uri: URI, _ output: OutputSettings, makes: Bool
+    ) throws(FetchError) -> String? {
+        guard output.keepsTree else { return directory }
+        return try FileOutput.tree(FileName.tree(for: uri), in: directory, makes: makes)
     }
 
-    /// True if `--skip-existing` applies. Does not count files written for other URLs of this run.
-    static func isEnough(_ path: String, _ uri: URI, _ output: OutputSettings) -> Bool {
-        output.existing == .enough && FileOutput.isTaken(path)
-            && !output.made.has(path, ofOtherThan: uri)
+    /// True if `--skip-existing` applies. Does not count files written for other URLs of this run,
+    /// nor with `-C -` one that has a part of a newer one.
+    static func isEnough(_ path: String, _ uri: URI, _ settings: Settings) -> Bool {
+        let output = settings.output
+        guard output.existing == .enough, FileOutput.isTaken(path),
+            !output.made.has(path, ofOtherThan: uri)
+        else { return false }
+        guard settings.fetch.resume == .fromFile else { return true }
+        return (try? PartFile.beginning(of: path)).map { $0.part == nil } ?? false
     }
 
     func begin(_ head: Head) throws(FetchError) {
@@ -100,30 +126,29 @@ final class BodySink {
         switch destination {
         case .standardOutput, .rawStandardOutput, .nowhere: break
         case .file(let path):
+            let isKept = settings.output.existing == .kept && FileOutput.isTaken(path)
             file = try FileOutput(
-                path,
-                clash: clash(
-                    settings.output.existing == .kept && FileOutput.isTaken(path)
-                        ? .number : .overwrite),
+                path, clash: isKept ? .number : .overwrite, rest: rest,
                 createsDirectories: settings.output.createsDirectories, patience: patience)
         case .remoteName(let directory):
-            let place =
-                settings.output.keepsTree
-                ? try FileOutput.makeTree(FileName.tree(for: uri), in: directory ?? ".") : directory
-            let name = FileName.name(for: uri, head: head)
+            let place = try Self.place(directory, uri, settings.output, makes: true)
+            // The name of the file whose length was taken.
+            let named = rest == nil ? nil : FileName.name(for: uri)
+            let name = named ?? FileName.name(for: uri, head: head)
             let path = place.map { "\($0)/\(name)" } ?? name
-            if Self.isEnough(path, uri, settings.output) {
+            if Self.isEnough(path, uri, settings) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]
                 return
             }
+            let replaces =
+                [.replaced, .updated].contains(settings.output.existing)
+                || named != nil && settings.output.existing != .kept
             file = try FileOutput(
-                path,
-                clash: clash(
-                    [.replaced, .updated].contains(settings.output.existing) ? .replace : .number),
-                createsDirectories: settings.output.createsDirectories)
+                path, clash: replaces ? .replace : .number, rest: rest,
+                createsDirectories: settings.output.createsDirectories, patience: patience)
         }
-        file?.note(head.bodyState)
+        if keepsPart { file?.note(head.bodyState) }
         if settings.output.existing == .updated { file?.comparison = .asked }
         if settings.output.takesRemoteTime {
             file?.modified = head.fields?["last-modified"].flatMap { HTTPDate.unixSeconds($0) }
@@ -160,12 +185,10 @@ final class BodySink {
         }
     }
 
-    private func clash(_ usual: FileOutput.Clash) -> FileOutput.Clash {
-        destination.continues(settings.fetch.resume) ? .append : usual
+    /// Deletes an uncommitted file, unless another fetch can continue it after this failure.
+    func discard(keepsPart isPart: Bool) {
+        leftover = file?.discard(keepsPart: isPart && keepsPart)
     }
-
-    /// Deletes an uncommitted file, unless `keepsPart` and another fetch can continue it.
-    func discard(keepsPart: Bool) { leftover = file?.discard(keepsPart: keepsPart) }
 }
 
 extension Note {

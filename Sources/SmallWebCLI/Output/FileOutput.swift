@@ -16,10 +16,11 @@ final class FileOutput {
         case replace
         /// Take the first free of `NAME`, `NAME.1`, `NAME.2` ….
         case number
-        /// Append to the file, or to `NAME.part` of an earlier attempt; a failure keeps it for the
-        /// next attempt.
-        case append
     }
+
+    /// `-C`: the offset of the first byte, which is the length of the file. One that is given may
+    /// begin an empty file, and a failure leaves the file as it was; otherwise what came is kept.
+    typealias Rest = (offset: Int, isGiven: Bool)
 
     /// The file that is there, once its bytes turn out to be the same: ``commit()`` leaves it.
     enum Comparison { case unasked, asked, same }
@@ -34,18 +35,24 @@ final class FileOutput {
     private var bytesWritten = 0
     private var filter: TerminalText.Filter?
     private let clash: Clash
+    private let rest: Rest?
+    /// Length of the file that is continued, at first; `nil` for all others.
+    private var beginning: Int?
     private var part: String?
     private var isNoted = false
     /// `nil` after ``commit()`` and ``discard(keepsPart:)``.
     private var file: Descriptor?
     private let patience: Patience
 
-    /// - Parameter patience: Timeout for the reader of a FIFO.
-    /// - Throws: `write` if the file cannot be created; `timeout`, `interrupted`.
+    /// - Parameters:
+    ///   - rest: `nil` for a body from its first byte on.
+    ///   - patience: Timeout for the reader of a FIFO.
+    /// - Throws: `write` if the file cannot be created or continued; `timeout`, `interrupted`.
     init(
-        _ path: String, clash: Clash, createsDirectories: Bool, patience: Patience = Patience()
+        _ path: String, clash: Clash, rest: Rest? = nil, createsDirectories: Bool,
+        patience: Patience = Patience()
     ) throws(FetchError) {
-        self.patience = patience
+        (self.patience, self.rest) = (patience, rest)
         if let descriptor = Self.descriptor(path) {
             (self.path, wanted, self.clash) = (path, path, clash)
             do throws(SystemError) {
@@ -57,21 +64,22 @@ final class FileOutput {
             filter = isatty(number) == 1 ? TerminalText.Filter() : nil
             return
         }
-        let followsLinks = clash == .overwrite || clash == .append
-        let target = followsLinks ? resolvingLinks(path) : path
+        let before = rest == nil ? nil : try PartFile.beginning(of: path)
+        let followsLinks = clash == .overwrite || rest != nil
+        let target = before?.target ?? (followsLinks ? resolvingLinks(path) : path)
         self.path = target
         wanted = target
         self.clash = clash
         var status = stat()
         let exists = stat(target, &status) == 0
         let reason = SystemError(number: errno)
-        if exists && status.st_mode & S_IFMT == S_IFDIR && clash != .number {
+        // With `.number` another file is written.
+        let writesThere = exists && (clash != .number || rest != nil)
+        if writesThere && status.st_mode & S_IFMT == S_IFDIR {
             throw FetchError(
                 .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
         }
-        // With `.number` another file is written.
-        if exists && clash != .number { try Ledger.refuse(path, status) }
-        if clash == .append && !exists { try PartFile.check(Self.partName(target)) }
+        if writesThere { try Ledger.refuse(path, status) }
         let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
         do throws(SystemError) {
             // On other errors the file may exist.
@@ -81,19 +89,22 @@ final class FileOutput {
                 file = Descriptor(
                     owning: try patience.call { open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY) })
                 filter = isatty(number) == 1 ? TerminalText.Filter() : nil
-            } else if clash == .append {
-                part = exists ? nil : Self.partName(target)
-                file = try Self.openToContinue(part ?? target, isPart: part != nil)
             } else {
-                if exists && clash == .overwrite {
+                let replaces = exists && clash == .overwrite
+                if replaces {
                     // Replacing needs only a writable directory, so check the file itself.
                     _ = try systemCall { faccessat(AT_FDCWD, target.systemName, W_OK, AT_EACCESS) }
                 }
-                let replaces = exists && clash == .overwrite
                 let mode = replaces ? status.st_mode & 0o777 : 0o666
-                try openPart(mode: mode)
+                if let before {
+                    file = try Self.openToContinue(before.part ?? target, before.part != nil)
+                    // Until it is open, it may be another process's.
+                    (part, beginning) = (before.part, Self.length(number))
+                } else {
+                    try openPart(mode: mode)
+                }
                 // The umask was applied on creation.
-                if replaces { _ = try systemCall { fchmod(number, mode) } }
+                if replaces && part != nil { _ = try systemCall { fchmod(number, mode) } }
             }
         } catch {
             if let failure = Patience.failure(error, "no program opens \(path) to read it") {
@@ -104,6 +115,12 @@ final class FileOutput {
                 hint: error.number == ENOENT && !createsDirectories
                     ? "make its directory, or use --create-dirs" : nil)
         }
+        guard let rest, let beginning, beginning != rest.offset else { return }
+        if rest.isGiven && beginning == 0 { return }
+        throw FetchError(
+            .write, .output,
+            "cannot continue \(part ?? target) at byte \(rest.offset): it has \(beginning) bytes",
+            hint: "-C - continues at its end")
     }
 
     deinit { discard() }
@@ -122,11 +139,12 @@ final class FileOutput {
         }
     }
 
-    /// Stores the identity of an unfinished file's content (``Head/bodyState``).
+    /// Marks a file that another fetch can continue, with the identity of its content
+    /// (``Head/bodyState``).
     func note(_ state: String?) {
-        guard part != nil, state != nil || clash == .append else { return }
+        guard part != nil else { return }
         isNoted = true
-        PartFile.note(state, in: number)
+        PartFile.note(state ?? "", in: number)
     }
 
     func commit() throws(FetchError) {
@@ -136,16 +154,17 @@ final class FileOutput {
             filter = nil
             try write(rest[...])
         }
-        if isNoted { PartFile.forgetState(number) }
+        if isNoted || beginning != nil { PartFile.forgetState(number) }
         if comparison == .asked, let part, KeptFile.isSame(part, path) {
             discard()
+            if beginning != nil { unlink(part) }
             comparison = .same
             return
         }
         if let modified {
             let time = timespec(tv_sec: modified, tv_nsec: 0)
             // Devices and pipes have no time to set.
-            if part != nil { _ = futimens(number, [time, time]) }
+            if part != nil || beginning != nil { _ = futimens(number, [time, time]) }
         }
         do throws(SystemError) {
             if let file = file.take() { try file.close() }
@@ -155,27 +174,38 @@ final class FileOutput {
         guard let part else { return }
         do throws(SystemError) {
             switch clash {
-            case .overwrite, .replace, .append: _ = try systemCall { rename(part, path) }
+            case .overwrite, .replace: _ = try systemCall { rename(part, path) }
             case .number: try linkToFreeName(part)
             }
             self.part = nil
+            // That of an earlier attempt is of no use any more.
+            let old = Self.partName(wanted)
+            if old != part, PartFile.mayReplace(old) { unlink(old) }
         } catch {
             throw failure("cannot name", error)
         }
     }
 
-    /// Deletes the unfinished file, or keeps it as `NAME.part` for ``Clash/append``. No effect
-    /// after ``commit()``.
+    /// Deletes the unfinished file, or keeps it as `NAME.part`; one that was continued stays. No
+    /// effect after ``commit()``.
     ///
-    /// - Returns: The name of the kept file.
+    /// - Returns: The name of a file that another fetch can continue.
     @discardableResult
     func discard(keepsPart: Bool = false) -> String? {
+        defer { part = nil }
+        if let beginning, let rest {
+            guard file != nil else { return nil }
+            // If this fails, the same command says that the length is another one.
+            if rest.isGiven { _ = ftruncate(number, beginning) }
+            let count = Self.length(number)
+            file = nil
+            if count == 0, let part { unlink(part) }
+            return keepsPart && count > 0 && !rest.isGiven ? part ?? path : nil
+        }
         file = nil
         guard let part else { return nil }
-        self.part = nil
-        if clash == .append { return bytesWritten > 0 ? part : nil }
         let name = Self.partName(wanted)
-        if keepsPart, bytesWritten > 0, part == name || Self.isLeftover(name),
+        if keepsPart, bytesWritten > 0, part == name || PartFile.mayReplace(name),
             rename(part, name) == 0
         {
             return name
@@ -184,20 +214,16 @@ final class FileOutput {
         return nil
     }
 
-    /// True if no other process is writing the part.
-    private static func isLeftover(_ name: String) -> Bool {
-        do throws(SystemError) {
-            let file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
-            return locks(file)
-        } catch {
-            return error.number == ENOENT
-        }
+    /// Length of an open file in bytes.
+    private static func length(_ file: Int32) -> Int {
+        var status = stat()
+        return fstat(file, &status) == 0 ? Int(status.st_size) : 0
     }
 
     /// Opens the file or its part to append. Both were checked before, so links and FIFOs that have
     /// replaced them since are refused.
     private static func openToContinue(
-        _ name: String, isPart: Bool
+        _ name: String, _ isPart: Bool
     ) throws(SystemError) -> Descriptor {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
         let file = try Descriptor(opening: name, flags, mode: 0o666)
@@ -206,15 +232,8 @@ final class FileOutput {
         guard status.st_mode & S_IFMT == S_IFREG,
             !isPart || status.st_nlink == 1 && status.st_uid == geteuid()
         else { throw SystemError(number: EPERM) }
-        guard locks(file) else { throw SystemError(number: EBUSY) }
+        guard PartFile.locks(file) else { throw SystemError(number: EBUSY) }
         return file
-    }
-
-    /// Locks the file against other writers, where the file system has locks.
-    ///
-    /// - Returns: False if another process holds the lock.
-    private static func locks(_ file: borrowing Descriptor) -> Bool {
-        (try? file.lock()) ?? true
     }
 
     /// Descriptor number of a name such as /dev/stdout. Duplicated instead of opened, so that
@@ -234,23 +253,6 @@ final class FileOutput {
     /// True for an existing file or directory. Devices and pipes can always be written to.
     static func isTaken(_ path: String) -> Bool {
         [S_IFREG, S_IFDIR].contains(fileKind(path))
-    }
-
-    /// Length and state of an earlier attempt's data in `path`.
-    ///
-    /// - Throws: `write` if it cannot be determined.
-    static func resumableBytes(
-        _ path: String
-    ) throws(FetchError) -> (count: Int, state: String?) {
-        var status = stat()
-        let target = resolvingLinks(path)
-        if stat(target, &status) == 0 { return (Int(status.st_size), nil) }
-        let error = SystemError(number: errno)
-        guard error.number == ENOENT else {
-            throw FetchError(.write, .output, "cannot continue \(target)", error)
-        }
-        let part = partName(target)
-        return (try PartFile.check(part), PartFile.state(part))
     }
 
     /// Creating a link fails if the name exists, so two processes can never take the same one.
@@ -279,7 +281,7 @@ final class FileOutput {
             let name = Self.partName(path, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
                 let new = try Descriptor(opening: name, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
-                _ = Self.locks(new)
+                _ = PartFile.locks(new)
                 file = consume new
                 part = name
                 return
@@ -292,43 +294,48 @@ final class FileOutput {
     }
 
     /// `target` with `suffix`. A name too long for it is truncated and gets a hash: stable between
-    /// runs, which may continue the file, and different for other names.
+    /// runs, which may continue the file, and different for other names. Without libcrypto no other
+    /// run finds it.
     static func partName(_ target: String, _ suffix: String = ".part") -> String {
         let bytesMax = Int(NAME_MAX)
         let slash = target.lastIndex(of: "/")
         var name = slash.map { target[target.index(after: $0)...] } ?? target[...]
         guard name.utf8.count + suffix.utf8.count > bytesMax else { return target + suffix }
-        let ending = "~" + String(String(name).stableHash, radix: 16) + suffix
+        let ending = "~\((try? Digest.sha256(name)) ?? "\(getpid())")\(suffix)"
         while name.utf8.count + ending.utf8.count > bytesMax { name.removeLast() }
         return (slash.map { target[...$0] } ?? "") + name + ending
     }
 
-    /// Creates nested directories; a name that a file has gets .1, .2 and so on.
+    /// Nested directories; a name that a file has gets .1, .2 and so on.
     ///
+    /// - Parameter makes: True to create them, false for the place that they have or would get.
     /// - Returns: The innermost directory.
     /// - Throws: `write`.
-    static func makeTree(_ names: [String], in root: String) throws(FetchError) -> String {
-        var path = root
+    static func tree(
+        _ names: [String], in root: String?, makes: Bool
+    ) throws(FetchError) -> String? {
         do throws(SystemError) {
-            try makeDirectories(root, mode: 0o777)
+            if let root, makes { try makeDirectories(root, mode: 0o777) }
         } catch {
-            throw FetchError(.write, .output, "cannot make \(root)", error)
+            throw FetchError(.write, .output, "cannot make \(root ?? "")", error)
         }
+        var place = root
         for name in names {
-            let wanted = "\(path)/\(name)"
-            path = wanted
-            for number in 1...1000 where mkdir(path, 0o777) != 0 {
-                let error = SystemError(number: errno)
+            let wanted = place.map { "\($0)/\(name)" } ?? name
+            var path = wanted
+            for number in 1...1000 where !makes || mkdir(path, 0o777) != 0 {
+                let error = SystemError(number: makes ? errno : EEXIST)
                 var status = stat()
                 let isThere = error.number == EEXIST && stat(path, &status) == 0
-                if isThere && status.st_mode & S_IFMT == S_IFDIR { break }
+                if isThere && status.st_mode & S_IFMT == S_IFDIR || !makes && !isThere { break }
                 guard isThere && number < 1000 else {
                     throw FetchError(.write, .output, "cannot make \(path)", error)
                 }
                 path = "\(wanted).\(number)"
             }
+            place = path
         }
-        return path
+        return place
     }
 
     static func absolute(_ path: String) -> String {
@@ -350,62 +357,5 @@ extension Ledger {
         guard own.withLock({ $0 == FileIdentity(status) }) else { return }
         throw usageError(
             "\(path) is the file of --ledger", hint: "choose another name or directory")
-    }
-}
-
-/// `NAME.part` of an earlier fetch, to be continued by `-C -`. Untrusted if others may write to the
-/// directory.
-enum PartFile {
-    /// - Returns: Its length in bytes; 0 if there is none.
-    /// - Throws: `write` for a file that no fetch of this user can have left.
-    @discardableResult
-    static func check(_ name: String) throws(FetchError) -> Int {
-        var status = stat()
-        guard lstat(name, &status) == 0 else {
-            let error = SystemError(number: errno)
-            if error.number == ENOENT { return 0 }
-            throw FetchError(.write, .output, "cannot continue \(name)", error)
-        }
-        let problem: String? =
-            switch status.st_mode & S_IFMT {
-            case S_IFLNK: "it is a symbolic link"
-            case S_IFIFO: "it is a named pipe"
-            case S_IFREG where status.st_nlink != 1: "it has another name (a hard link)"
-            case S_IFREG where status.st_uid != geteuid(): "it belongs to another user"
-            case S_IFREG: nil
-            default: "it is not a regular file"
-            }
-        guard let problem else { return Int(status.st_size) }
-        throw FetchError(
-            .write, .output, "cannot continue \(name): \(problem)",
-            hint: "remove it, or fetch the whole file without -C")
-    }
-
-    // MARK: State of its content
-
-    /// Extended attribute with ``Head/bodyState``; it stays with a renamed file.
-    private static let attribute = "user.smallweb.state"
-    /// Longer states are neither stored nor read.
-    private static let stateBytesMax = 4096
-
-    /// The state stored by an earlier fetch; `nil` if there is none.
-    static func state(_ name: String) -> String? {
-        var bytes = [UInt8](repeating: 0, count: stateBytesMax)
-        let count = lgetxattr(name, attribute, &bytes, bytes.count)
-        return count > 0 ? String(validating: bytes[..<count], as: UTF8.self) : nil
-    }
-
-    /// Stores the state, unless a file with content has one already.
-    static func note(_ state: String?, in file: Int32) {
-        var status = stat()
-        if fstat(file, &status) == 0, status.st_size == 0 { forgetState(file) }
-        guard let state, state.utf8.count <= stateBytesMax else { return }
-        // Not every file system has attributes; the file is then continued without a check.
-        _ = fsetxattr(file, attribute, state, state.utf8.count, Int32(XATTR_CREATE))
-    }
-
-    static func forgetState(_ file: Int32) {
-        // Usually there is no attribute to remove.
-        _ = fremovexattr(file, attribute)
     }
 }

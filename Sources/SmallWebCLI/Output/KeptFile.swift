@@ -15,33 +15,34 @@ enum KeptFile {
     static func validator(_ path: String, of request: Request) -> String? {
         var bytes = [UInt8](repeating: 0, count: attributeBytesMax)
         var status = stat()
-        let count = getxattr(path, attribute, &bytes, bytes.count)
+        let count = getxattr(path.systemName, attribute, &bytes, bytes.count)
         guard count > 0, stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
-            let text = String(validating: bytes[..<count], as: UTF8.self)
+            let text = String(validating: bytes[..<count], as: UTF8.self),
+            let start = Self.start(request, status)
         else { return nil }
-        let start = Self.start(request, status)
         return text.hasPrefix(start) ? String(text.dropFirst(start.count)) : nil
     }
 
     /// Stores the validator of a complete file; removes an earlier one.
     static func note(_ validator: String?, of request: Request, in path: String) {
         var status = stat()
-        guard let validator, stat(path, &status) == 0 else {
+        guard let validator, stat(path, &status) == 0, let start = start(request, status) else {
             // Usually there is no attribute to remove.
-            _ = removexattr(path, attribute)
+            _ = removexattr(path.systemName, attribute)
             return
         }
         // Not every file system has attributes; the next fetch compares the bytes.
-        let text = start(request, status) + validator
+        let text = start + validator
         guard text.utf8.count <= attributeBytesMax else { return }
-        _ = setxattr(path, attribute, text, text.utf8.count, 0)
+        _ = setxattr(path.systemName, attribute, text, text.utf8.count, 0)
     }
 
-    /// Length, time and a hash of what was asked: the URL may hold what others must not read.
-    private static func start(_ request: Request, _ status: stat) -> String {
+    /// Length, time and a hash of what was asked: the URL may hold what others must not read. `nil`
+    /// without libcrypto.
+    private static func start(_ request: Request, _ status: stat) -> String? {
         let asked = request.uri.description + (request.wantsRawBody ? " raw" : "")
         let time = "\(status.st_mtim.tv_sec).\(status.st_mtim.tv_nsec)"
-        return "\(status.st_size) \(time) \(String(asked.stableHash, radix: 16)) "
+        return (try? Digest.sha256(asked)).map { "\(status.st_size) \(time) \($0) " }
     }
 
     /// True if two regular files have the same bytes. Does not follow links.

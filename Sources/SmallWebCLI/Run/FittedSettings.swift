@@ -33,7 +33,7 @@ struct FittedSettings {
     ///
     /// - Parameter sendsInput: True to answer a prompt with the data of the settings.
     func complete(
-        _ made: Request, for asked: RequestLine, to destination: inout BodySink.Destination,
+        _ made: Request, for asked: RequestLine, to destination: BodySink.Destination,
         _ registry: Registry, sendsInput: Bool = true
     ) throws(FetchError) -> Request {
         if let refusal { throw refusal }
@@ -45,7 +45,7 @@ struct FittedSettings {
                 hint: "they are for \(names.joined(separator: ", ")), and the https:// URL of a "
                     + "repository")
         }
-        try configure(&request, &destination, registry)
+        try configure(&request, destination, registry)
         let seconds = settings.fetch.totalSeconds
         if let upload = asked.upload {
             request.upload = try PutCommand.upload(
@@ -98,7 +98,7 @@ struct FittedSettings {
     /// Adds the options, limits, condition and place to continue from; input and uploads are not
     /// among them.
     func configure(
-        _ request: inout Request, _ destination: inout BodySink.Destination, _ registry: Registry
+        _ request: inout Request, _ destination: BodySink.Destination, _ registry: Registry
     ) throws(FetchError) {
         request.wantsRawBody = settings.fetch.wantsRawBody
         request.allowsEmptyReply = settings.fetch.allowsEmptyReply
@@ -128,19 +128,22 @@ struct FittedSettings {
         case .fromStart: break
         case .from(let offset):
             request.resumeOffset = offset
-        case .fromFile:
-            if case .remoteName(let directory) = destination {
-                guard let name = FileName.name(for: request.uri) else { break }
-                destination = .file(directory.map { "\($0)/\(name)" } ?? name)
+            let path = BodySink.path(destination, request.uri, settings.output)
+            if let before = try? path.map(PartFile.beginning), before.count == offset {
+                request.bodyState = before.state
             }
-            guard case .file(let path) = destination else {
+        case .fromFile:
+            guard let path = BodySink.path(destination, request.uri, settings.output) else {
                 // In a config file it is for files.
-                guard settings.invocation.given.contains(where: Settings.resumes.contains)
+                guard !destination.isFile,
+                    settings.invocation.given.contains(where: Settings.resumes.contains)
                 else { break }
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }
-            let (offset, state) = try FileOutput.resumableBytes(path)
-            if offset > 0 { (request.resumeOffset, request.bodyState) = (offset, state) }
+            let before = try PartFile.beginning(of: path)
+            if before.count > 0 {
+                (request.resumeOffset, request.bodyState) = (before.count, before.state)
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ final class URLOutput: Output {
     let asked: RequestLine
     private let fitted: FittedSettings
     var settings: Settings { fitted.settings }
-    private(set) var destination: BodySink.Destination
+    let destination: BodySink.Destination
     var url: String { asked.url ?? "" }
     /// Destination of this URL's standard output.
     private var target = BodyTarget.standardOutput(Patience())
@@ -49,7 +49,11 @@ final class URLOutput: Output {
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         // Starting from the beginning makes the file left by the last attempt useless.
-        if let leftover, !destination.continues(settings.fetch.resume) { unlink(leftover) }
+        if let leftover, let uri = job.request?.uri,
+            !destination.continues(settings.fetch.resume, uri)
+        {
+            unlink(leftover)
+        }
         (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
@@ -60,14 +64,14 @@ final class URLOutput: Output {
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
         let request = try fitted.complete(
-            made, for: asked, to: &destination, job.fetcher.registry)
+            made, for: asked, to: destination, job.fetcher.registry)
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
 
     /// The result of `--skip-existing`, if the file exists.
     private func skipped(_ request: Request) -> Ending? {
         guard let path = BodySink.path(destination, request.uri, settings.output),
-            BodySink.isEnough(path, request.uri, settings.output)
+            BodySink.isEnough(path, request.uri, settings)
         else { return nil }
         self.path = FileOutput.absolute(path)
         let note = Note.alreadyThere(path)
@@ -103,7 +107,10 @@ final class URLOutput: Output {
 
     private func open(_ request: Request, on fetcher: Fetcher, hidesInput: Bool) -> Step {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
-        let sink = BodySink(destination, target: target, uri: log.origin, settings: settings)
+        let sink = BodySink(
+            destination, target: target, uri: log.origin, settings: settings,
+            offset: request.resumeOffset ?? 0,
+            canResume: request.scheme.canResume && request.upload == nil && request.input == nil)
         let goesToTerminal =
             !destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
         var watchers: [any EventSink] = []
@@ -175,8 +182,7 @@ final class URLOutput: Output {
             KeptFile.note(isOfRequest ? head.validator : nil, of: exchange.request, in: path)
         }
         let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
-        exchange.sink.discard(
-            keepsPart: isPart && exchange.request.scheme.canResume && settings.output.keepsParts)
+        exchange.sink.discard(keepsPart: isPart)
         leftover = exchange.sink.leftover
     }
 
@@ -197,7 +203,7 @@ final class URLOutput: Output {
             return .end(ending)
         }
         var request = try fetcher.request(ending.uri.description)
-        try fitted.configure(&request, &destination, fetcher.registry)
+        try fitted.configure(&request, destination, fetcher.registry)
         request.input = answer
         request.isInputSecret = head.wantsSensitiveInput
         return open(request, on: fetcher, hidesInput: head.wantsSensitiveInput)
@@ -238,11 +244,9 @@ final class URLOutput: Output {
         var message: String?
         (outcome, message) = report(result)
         if let leftover, let uri = job.request?.uri {
-            // Without a name of its own, the file cannot be derived from the URL.
-            let isNamed = BodySink.path(destination, uri, settings.output) != nil
-            let options =
-                !isNamed ? "-o NAME -C -" : context.isBulk ? "-C - --skip-existing" : "-C -"
-            context.messages.hint("\(leftover) has the part that came: \(options) continues it")
+            context.messages.hint(
+                "\(leftover) has the part that came: \(options(toContinue: leftover, uri)) "
+                    + "continues it")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(
@@ -260,6 +264,19 @@ final class URLOutput: Output {
             record = spool
         }
         return outcome
+    }
+
+    /// The options that continue a file, in addition to those of this run.
+    private func options(toContinue file: String, _ uri: URI) -> String {
+        let path = BodySink.path(destination, uri, settings.output)
+        let names = path.map { [$0, resolvingLinks($0)] } ?? []
+        if names.contains(where: { file == $0 || file == FileOutput.partName($0) }) {
+            return context.isBulk ? "-C - --skip-existing" : "-C -"
+        }
+        // The reply has named it.
+        let name = file.hasSuffix(".part") ? String(file.dropLast(5)) : file
+        let place = settings.output.directory.map { $0 + "/" } ?? ""
+        return "-o \(name.hasPrefix(place) ? String(name.dropFirst(place.count)) : name) -C -"
     }
 
     /// Writes the buffered output and then the ledger's record, so that the ledger has delivered
@@ -308,7 +325,9 @@ extension URLOutput {
 
     private func report(_ ending: Ending) -> (Outcome, message: String?) {
         let isRefusal = ending.head.map { $0.replyClass != .success } ?? false
-        if isRefusal && settings.fetch.refusal == .accept { return (.ok, nil) }
+        if isRefusal && settings.fetch.refusal == .accept && settings.fetch.keepsRefusals {
+            return (.ok, nil)
+        }
         if ending.redirectTarget != nil { return (.ok, nil) }
         if settings.fetch.failsWithoutMatch && ending.outcome == .ok && ending.bodyBytes == 0 {
             let message = "no reference matches"

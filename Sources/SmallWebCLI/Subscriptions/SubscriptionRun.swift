@@ -111,11 +111,8 @@ extension SubscriptionState {
         if let path = settings.stateFile { return path }
         var name = settings.stateName ?? (kind == .watch ? WatchStore.name : nil)
         if name == nil {
-            let digest = try Digest(.sha256)
-            for url in Set(requests.compactMap(\.url)).sorted() {
-                digest.update(Array("\(url)\n".utf8)[...])
-            }
-            name = String(digest.finish().hex.prefix(16))
+            let urls = Set(requests.compactMap(\.url)).sorted()
+            name = String(try Digest.sha256(urls.map { $0 + "\n" }.joined()).prefix(16))
         }
         guard
             let path = UserFiles.path(
@@ -221,9 +218,9 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
         (fetcher, key) = (job.fetcher, key ?? made.uri.pageKey)
-        var destination = BodySink.Destination(asked, fitted.settings)
         var request = try fitted.complete(
-            made, for: asked, to: &destination, job.fetcher.registry)
+            made, for: asked, to: BodySink.Destination(asked, fitted.settings),
+            job.fetcher.registry)
         let page = key.flatMap { subscription.state[$0] }
         if page?.isGone ?? false {
             early = (.gone(isFirst: false), .ok)

@@ -64,6 +64,15 @@ package final class Digest {
     }
 }
 
+extension Digest {
+    /// SHA-256 of a text in hexadecimal digits: no other text has it, not even a stranger's.
+    package static func sha256(_ text: some StringProtocol) throws(FetchError) -> String {
+        let digest = try Digest(.sha256)
+        digest.update(Array(text.utf8)[...])
+        return digest.finish().hex
+    }
+}
+
 /// libcrypto, opened at the first use in the process.
 //
 // @unchecked: function pointers that do not change after `init`.

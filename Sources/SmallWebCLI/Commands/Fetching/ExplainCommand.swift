@@ -96,10 +96,10 @@ private struct ExplainCommand: Sendable {
         let (settings, fetcher) = (fitted.settings, job.fetcher)
         for note in fitted.notes { context.messages.note(asked.url ?? "", note) }
         guard let made = job.request else { throw job.problem ?? .cancelled }
-        var destination = BodySink.Destination(asked, settings)
+        let destination = BodySink.Destination(asked, settings)
         let isUpload = made.scheme.uploads?.isOnlyUse ?? false
         var request = try fitted.complete(
-            made, for: asked, to: &destination, fetcher.registry, sendsInput: !isUpload)
+            made, for: asked, to: destination, fetcher.registry, sendsInput: !isUpload)
         if isUpload {
             // As `put` sends it.
             let input = try settings.fetch.input?.read(within: settings.fetch.totalSeconds)
@@ -157,14 +157,15 @@ private struct ExplainCommand: Sendable {
             let output = settings.output
             guard let path = BodySink.path(destination, uri, output, head: head) else {
                 guard case .remoteName(let directory) = destination else { return "" }
-                let places = BodySink.places(directory, uri, output)
-                return "a file that the reply names"
-                    + (places.isEmpty ? "" : " in " + places.joined(separator: "/"))
+                let place = try? BodySink.place(directory, uri, output, makes: false)
+                return "a file that the reply names" + (place.map { " in \($0)" } ?? "")
             }
             guard access(path, F_OK) == 0 else { return path }
             let takesOtherName =
-                output.existing == .kept || output.existing == .asNamed && destination.takesFreeName
-            return output.existing == .enough
+                output.existing == .kept
+                || output.existing == .asNamed && destination.takesFreeName
+                    && !destination.continues(settings.fetch.resume, uri)
+            return BodySink.isEnough(path, uri, settings)
                 ? "\(path), which exists: nothing is fetched"
                 : takesOtherName ? "\(path), with a number: it exists" : path
         }

@@ -123,10 +123,12 @@ extension Option {
         Option(
             "continue-at", short: "C", .output.with(takers: [.get, .explain]),
             "resume at OFFSET, or - at the file's end",
-            manual: "Asks for the bytes from OFFSET on. With - the offset is the size of the "
-                + "--output file, to which the rest is added. If the server or the scheme cannot "
-                + "resume, or the file has changed on the server, that is an error, and the file "
-                + "stays as it was.",
+            manual: "Asks for the bytes from OFFSET on, which is the size of the file, or the "
+                + "first byte of a new one. With - the offset is the size of FILE.part, what an "
+                + "interrupted fetch has left, which becomes FILE when it is whole; without a part "
+                + "it is that of FILE itself, to which the rest is added. If the server or the "
+                + "scheme cannot resume, or the file has changed on the server, that is an error, "
+                + "and the files stay as they were.",
             example: "smallweb get -C - -o disk.img https://example.org/disk.img",
             .value("OFFSET") { settings, value throws(FetchError) in
                 settings.fetch.resume =
