@@ -70,6 +70,29 @@ internal import Testing
         #expect(place == .refused(why))
     }
 
+    /// Members that are there and say nothing.
+    @Test(arguments: ["\"error\": null", "\"size\": null", "\"authenticated\": null"])
+    func nullIsNotThere(_ member: String) throws {
+        let object =
+            "{\"oid\": \"@\", \(member), \"actions\": {\"download\": "
+            + "{\"href\": \"https://s.test/\", \"header\": null}}}"
+        #expect(
+            try Self.parse(Self.answer(object))
+                == .download(try Self.uri("https://s.test/"), fields: []))
+    }
+
+    @Test(arguments: [
+        ("application/vnd.git-lfs+json", "{\"message\": \"over its\\n quota\"}", "over its quota"),
+        ("application/json; charset=utf-8", "{\"message\": \"no\", \"request_id\": 1}", "no"),
+        ("text/plain; charset=utf-8", "not here\n", "not here"),
+        ("application/json", "{\"message\": 1}", nil), ("application/json", "{\"mess", nil),
+        ("text/html", "<html>no</html>", nil), ("text/plain", "", nil),
+    ])
+    func theReasonOfARefusalIsInItsBody(_ type: String, _ body: String, _ why: String?) {
+        let reply = HTTPReply(Array("HTTP/1.1 403 No\r\nContent-Type: \(type)\r\n\r\n".utf8)[...])
+        #expect(LFSBatch.reason(Array(body.utf8), reply) == why)
+    }
+
     @Test(arguments: [
         "file:///etc/passwd", "ftp://h.test/x", "gopher://h.test/x", "//", "javascript:x",
         "http://h.test/x", "https://a:b@h.test/x", "https://h.test/a b", "https://h.test/\\u0001",

@@ -67,8 +67,8 @@ final class LFSFiles {
         ]
         options.body = LFSBatch.request(files)
         var answer: [UInt8] = []
-        try await exchange(uri, options) { reply throws(FetchError) in
-            try Self.check(reply, of: "the Git LFS server of the repository")
+        try await exchange(uri, options, with: "the Git LFS server of the repository") {
+            $0.status == 200
         } onBody: { bytes throws(FetchError) in
             guard answer.count + bytes.count <= LFSBatch.answerBytesMax else {
                 throw FetchError(
@@ -148,13 +148,12 @@ final class LFSFiles {
             let content = Spool(memoryMax: Self.memoryMax)
             let digest = try Digest(.sha256)
             var location: String?
-            try await exchange(target, options) { reply throws(FetchError) in
+            let server = "Git LFS at \(target.hostAndPort ?? "")"
+            try await exchange(target, options, with: server) { reply in
                 location =
                     [301, 302, 303, 307, 308].contains(reply.status)
                     ? reply["location"] : nil
-                if location == nil {
-                    try Self.check(reply, of: "Git LFS at \(target.hostAndPort ?? "")")
-                }
+                return location != nil || reply.status == 200
             } onBody: { bytes throws(FetchError) in
                 if location == nil { try file.append(bytes, to: content, digest) }
             }
@@ -181,18 +180,30 @@ final class LFSFiles {
         try endpoint(of: uri) == request.endpoint
     }
 
+    /// Longest reason of a refusal that is read.
+    private static let reasonBytesMax = 4096
+
+    /// - Parameter accepts: False for a refusal, whose body may say why.
     private func exchange(
-        _ uri: URI, _ options: HTTPOptions, onReply: (HTTPReply) throws(FetchError) -> Void,
+        _ uri: URI, _ options: HTTPOptions, with server: String, accepts: (HTTPReply) -> Bool,
         onBody: (ArraySlice<UInt8>) throws(FetchError) -> Void
     ) async throws(FetchError) {
         let endpoint = try endpoint(of: uri)
         let request = try HTTPRequest(self.request, uri: uri, at: endpoint, options: options)
         let client = try dialer.httpClient(for: endpoint)
-        let completeness = try await client.exchange(request) { reply async throws(FetchError) in
-            try onReply(reply)
-        } onBody: { bytes async throws(FetchError) in
-            try onBody(bytes)
+        var (refusal, reason, completeness) = (HTTPReply?.none, [UInt8](), Completeness.complete)
+        do throws(FetchError) {
+            completeness = try await client.exchange(request) { reply async throws(FetchError) in
+                if !accepts(reply) { refusal = reply }
+            } onBody: { bytes async throws(FetchError) in
+                guard refusal != nil else { return try onBody(bytes) }
+                reason += bytes.prefix(Self.reasonBytesMax - reason.count)
+                if reason.count == Self.reasonBytesMax { throw .cancelled }
+            }
+        } catch {
+            if refusal == nil || Task.isCancelled { throw error }
         }
+        if let refusal { throw Self.error(refusal, LFSBatch.reason(reason, refusal), server) }
         guard completeness != .truncated else {
             throw FetchError(
                 .truncated, .body,
@@ -200,15 +211,17 @@ final class LFSFiles {
         }
     }
 
-    private static func check(_ reply: HTTPReply, of server: String) throws(FetchError) {
-        guard reply.status != 200 else { return }
-        let reason = "\(reply.status) \(String(decoding: reply.reason, as: UTF8.self))"
+    private static func error(
+        _ reply: HTTPReply, _ why: String?, _ server: String
+    ) -> FetchError {
+        let said = why.map { ": \($0)" } ?? ""
+        let message =
+            "\(server): \(reply.status) \(String(decoding: reply.reason, as: UTF8.self))\(said)"
         switch reply.status {
-        case 408, 425, 429, 500...:
-            throw FetchError(.temporaryFailure, .body, "\(server): \(reason)")
+        case 408, 425, 429, 500...: return FetchError(.temporaryFailure, .body, message)
         default:
-            throw FetchError(
-                .permanentFailure, .body, "\(server): \(reason)",
+            return FetchError(
+                .permanentFailure, .body, message,
                 hint: "without the key lfs the archive has pointers in place of the files")
         }
     }

@@ -161,7 +161,7 @@ final class HTTPConversation: GitConversation {
     private static let reasonBytesMax = 1024
 
     /// The text on one line; `nil` if it is empty or looks like HTML.
-    private static func line(_ text: [UInt8]) -> String? {
+    static func line(_ text: [UInt8]) -> String? {
         let words = String(
             decoding: text[..<(text.count - text[...].cutCharacterCount)], as: UTF8.self
         )

@@ -81,7 +81,10 @@ enum LFSBatch {
     private static func place(
         _ object: JSONValue, _ size: Int, from base: URI
     ) throws(FetchError) -> Place {
-        if let error = object["error"] {
+        switch object["error"] {
+        // Some servers write null where there is no error.
+        case nil, .null?: break
+        case let error?:
             let code = if case .number(let code)? = error["code"] { code + " " } else { "" }
             return .refused(code + (error["message"]?.string ?? "without a reason"))
         }
@@ -99,6 +102,13 @@ enum LFSBatch {
             }
         }
         return .download(try target(href, from: base), fields: fields)
+    }
+
+    /// The reason in the body of a refusal, on one line: a member of JSON, or plain text.
+    static func reason(_ body: [UInt8], _ reply: HTTPReply) -> String? {
+        let isText = reply["content-type"]?.hasPrefix("text/plain") ?? false
+        let message = (try? JSONValue.parse(body[...]))?["message"]?.string
+        return HTTPConversation.line(message.map { Array($0.utf8) } ?? (isText ? body : []))
     }
 
     /// The URL of a download.
