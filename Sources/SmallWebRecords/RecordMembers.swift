@@ -201,8 +201,9 @@ package enum RecordFields {
     private static let ofEveryProtocol = [
         "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
         "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
-        "plugin", "program", "redirects", "refs", "remote", "retry_after", "scheme", "size",
-        "status", "time", "tls", "trust", "unchanged", "url", "url_input", "version", "warnings",
+        "plugin", "program", "recorded", "redirects", "refs", "remote", "retry_after", "scheme",
+        "size", "stale", "status", "time", "tls", "trust", "unchanged", "url", "url_input",
+        "version", "warnings",
     ]
     private static let ofOtherRecords: Set<String> = [
         "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 import Foundation
+import SmallWebRecords
 import Testing
+
+@testable import SmallWeb
 
 /// The files of docs/schema as their readers have them.
 @Suite struct SchemaTests {
@@ -60,6 +63,20 @@ import Testing
             let text = member.description ?? ""
             #expect(text.hasSuffix("."), "\(member.path) needs a description, a sentence")
             #expect(text.count <= 100, "the description of \(member.path) is too long")
+        }
+    }
+
+    /// Each member of a response or an error can be asked for by name.
+    @Test func everyMemberIsAField() throws {
+        let fields = Set(RecordFields.all(.builtIn))
+        let members = Self.members.filter {
+            let parts = $0.path.split(separator: ".")
+            return parts.count == 2 && ["response", "error"].contains(parts[0])
+                && !$0.name.hasSuffix("_base64")
+        }
+        #expect(members.count > 40)
+        for member in members where !["type", "v", "n", "id", "tag"].contains(member.name) {
+            #expect(fields.contains(member.name), "--fields \(member.name)")
         }
     }
 
