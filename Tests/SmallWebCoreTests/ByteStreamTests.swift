@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import Glibc
 @testable internal import SmallWebCore
 internal import SmallWebTestSupport
 internal import SmallWebTesting
@@ -186,6 +187,20 @@ internal import Testing
                 == .send
         )
         #expect(transport.isClosed)
+    }
+
+    /// Whoever notices it first: there was no data either way.
+    @Test(arguments: [ECONNRESET, EPIPE], [ScriptedTransport.Close.fin, .closeNotify, .reset])
+    func aResetBeforeAnyDataIsAFailureToConnect(
+        _ number: Int32, _ close: ScriptedTransport.Close
+    ) async throws {
+        var script = Script([], close: close)
+        script.sendError = FetchError(
+            .send, .send, "sending failed", SystemError(number: number))
+        let (stream, _) = try await started(script)
+        try await stream.writeAll([1])
+        #expect(try await stream.readSome().isEmpty)
+        #expect(stream.ending == .reset && stream.endedTooSoon.outcome == .connect)
     }
 
     /// A failed send does not change the ending that follows the peer's answer.

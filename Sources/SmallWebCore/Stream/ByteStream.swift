@@ -297,9 +297,14 @@ public final class ByteStream {
                         hint: secureAdvice))
             }
         case .ended(let ending):
-            if let unanswered { throw failing(unanswered) }
-            self.ending = ending
+            // A reset before any data is a failed connection, when sending finds it as well.
+            let isReset =
+                bytesSent + bytesReceived == 0
+                && ["ECONNRESET", "EPIPE"].contains(unanswered?.errnoName)
+            if let unanswered, !isReset { throw failing(unanswered) }
+            self.ending = isReset ? .reset : ending
             state = .stopped(nil)
+            return .ended(isReset ? .reset : ending)
         // Everything such a peer has sent is there already.
         case .wouldBlock: if let sendFailure { throw failing(sendFailure.error) }
         }
