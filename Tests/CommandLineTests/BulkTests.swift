@@ -337,6 +337,30 @@ import Testing
         #expect(starts[1] - starts[0] >= 1)
     }
 
+    /// Longer than a run waits: neither another attempt nor a word less.
+    @Test(arguments: [
+        "503 X\r\nRetry-After: 3600", "429 X\r\nRetry-After: 3600",
+        "503 X\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
+            + "Retry-After: Sun, 06 Nov 1994 09:49:37 GMT",
+    ])
+    func aPauseThatIsTooLongIsSaid(_ head: String) throws {
+        let count = Monitor(0)
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            count.update { $0 += 1 }
+            peer.write("HTTP/1.1 \(head)\r\nContent-Length: 0\r\n\r\n")
+        }
+        let url = "http://127.0.0.1:\(server.port)/"
+        let words = ["--retry", "3", url]
+        let result = try smallweb.run(["get"] + words)
+        #expect(result.status == 75)
+        #expect(
+            result.errors.contains("X; it asks for a pause of 3600 seconds"), "\(result.errors)")
+        let record = try smallweb.records(["-s"] + words).records.terminal[0]
+        #expect(record["error"]?["message"]?.string?.hasSuffix("a pause of 3600 seconds") == true)
+        #expect(record["retry_after"]?.double == 3600 && count.update { $0 } == 2)
+    }
+
     @Test func retryAfterIsKeptToo() throws {
         let count = Monitor(0)
         let server = try LoopbackServer { peer in

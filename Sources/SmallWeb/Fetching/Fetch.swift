@@ -411,7 +411,12 @@ extension Ending {
         case .needsInput: return "the server asks for input\(said)"
         case .redirectRefused: return "not following the redirect\(said)"
         case .needsIdentity: return "the server asks for a client certificate\(said)"
-        default: return "the server refused\(said)"
+        default:
+            // Perhaps longer than a run waits.
+            let pause = "\(Int(head?.retryAfter?.inSeconds ?? 0))"
+            let isSaid = pause == "0" || meta == pause
+            return "the server refused\(said)"
+                + (isSaid ? "" : "; it asks for a pause of \(pause) seconds")
         }
     }
 }
