@@ -80,6 +80,14 @@ struct TrustCommandTests {
             try smallweb.run(["trust", "export", "--to", "lagrange"]).text.hasPrefix("a.test;"))
     }
 
+    @Test(arguments: ["gmni", "chawan"])
+    func aClientWithoutPortsIsGivenNoOther(_ client: String) throws {
+        #expect(try smallweb.run(["trust", "add", "a.test:1966", "--pin", hash]).status == 0)
+        let result = try smallweb.run(["trust", "export", "-q", "--to", client])
+        #expect(result.status == 23 && result.text == "")
+        #expect(result.errors.hasPrefix("smallweb: a.test:1966: \(client) has no ports, and "))
+    }
+
     @Test func aTimeToExpiryHasAUnit() throws {
         let result = try smallweb.run(["trust", "expiring", "--within", "30"])
         #expect(result.status == 2)

@@ -141,16 +141,24 @@ package enum TrustFormat: String, Sendable, CaseIterable {
     /// The end of the year 9999.
     private static let endOfTime = 253_402_300_799
 
-    /// The pins in the client's own format, and the places of pins that it cannot express. `nil`
-    /// for a client whose store is more than text.
-    package func text(of pins: [KnownHosts.Pin]) -> (text: String, left: [String])? {
+    /// The pins in the client's own format, and the places of pins that it cannot express, with
+    /// the reason. `nil` for a client whose store is more than text.
+    package func text(
+        of pins: [KnownHosts.Pin]
+    ) -> (text: String, left: [(place: String, why: String)])? {
         guard self != .av98 && self != .offpunk else { return nil }
         var text = ""
         if self == .ncgopher { text = "[certificate]\n" }
         if self == .smallweb { text = KnownHosts.header + "\n" }
-        var left: [String] = []
+        var left: [(String, String)] = []
         for pin in pins {
-            if let line = line(of: pin) { text += line + "\n" } else { left.append(pin.place) }
+            if let line = line(of: pin) {
+                text += line + "\n"
+            } else if [.gmni, .chawan].contains(self), !pin.place.hasSuffix(":1965") {
+                left.append((pin.place, "has no ports, and would take it for port 1965"))
+            } else {
+                left.append((pin.place, "wants another hash than the store has"))
+            }
         }
         return (text, left)
     }
@@ -167,7 +175,6 @@ package enum TrustFormat: String, Sendable, CaseIterable {
         let expires = pin.expires.map(String.init)
         switch self {
         case .gmni, .chawan:
-            // The client's lines have no port: another port's line would be taken for this one.
             guard port == "1965", let digest = self == .gmni ? sha512 : key else { return nil }
             let name = self == .gmni ? "SHA-512" : "sha256"
             return "\(host) \(name) \(Self.pairs(digest))" + (expires.map { " " + $0 } ?? "")

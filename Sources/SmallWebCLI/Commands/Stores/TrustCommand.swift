@@ -419,9 +419,9 @@ struct TrustCommand: Sendable {
             throw usageError(
                 "\(format.rawValue) keeps one file: send it where it belongs with >")
         }
-        for place in left {
+        for (place, why) in left {
             try StandardStream.error.writeForeign(
-                "smallweb: \(place): \(format.rawValue) wants another hash than the store has\n")
+                "smallweb: \(place): \(format.rawValue) \(why)\n")
         }
         guard pins.isEmpty || left.count < pins.count else {
             throw FetchError(
