@@ -183,6 +183,9 @@ internal import Testing
         "6 Apr 24 12:00 UT", "Saturday, 06-April-2024 05:00:00 PDT", "Sat Apr  6 12:00:00 2024",
         "Apr 6, 2024 12:00", "Sat, 06 Apr 2024 12:00:00 +0000 (UTC)", "6th April 2024 12:00:00",
         "Sat Apr  6 07:00:00 EST 2024", "Sat, 06 Apr 2024 14:00:00 GMT+2",
+        "Apr 6, 2024 12:00 PM", "Sat, 06 Apr 2024 07:00:00 AM EST", "6 Apr 2024 5:30pm +0530",
+        "6 Apr 2024 12:00 p.m.", "2024-04-06 02:00 PM CEST", "Sat Apr  6 12:00:00 PM UTC 2024",
+        "Mar, 06 Apr 2024 12:00:00 GMT", "mar. 6 apr. 2024 12:00", "Dec 06 Apr 2024 12:00",
     ])
     func readsTimes(_ time: String) throws {
         #expect(try entry(atom("<updated> \(time)\n</updated>")).time == 1_712_404_800)
@@ -201,9 +204,18 @@ internal import Testing
         "", "now", "12:00", ":", "2024-13-01", "2024-02-30T00:00:00Z", "2024-04-06T25:00:00Z",
         "1712404800", "06/04/2024", "Sat, 06 Foo 2024 12:00:00 GMT", "Apr", "Apr Apr",
         "99999999999999999999", "Sat, 06 Apr 2024 07 08", "-:+", "6 Apr 20245",
+        "mar. 6 avril2 2024 12:00", "mar. 21 aout 2018 09:00", "Mar 21 Ago 2018", "juin 5 x 12",
     ])
     func findsNoTime(_ time: String) throws {
         #expect(try entry(atom("<updated>\(time)</updated>")).time == nil)
+    }
+
+    @Test func countsHalvesOfADay() throws {
+        let times = try ["12:10 AM", "1:10 am", "12:10 PM", "11:10 PM", "13:10 PM", "9:10 AMT"].map
+        {
+            try entry(rss("<pubDate>6 Apr 2024 \($0)</pubDate>")).time
+        }
+        #expect(times.map { ($0 ?? 0) % 86_400 / 3600 } == [0, 1, 12, 23, 13, 9])
     }
 
     @Test func fillsATimeThatIsNotOne() throws {
@@ -222,6 +234,8 @@ internal import Testing
         ("<link href='?a=1&amp;b=2&c'/>", "?a=1&b=2&c"), ("<link href='a > b' x/>", "a > b"),
         ("<link href='\(String(repeating: "a", count: 5000))'/><id>x://y</id>", "x://y"),
         ("<id>\(String(repeating: "a", count: 5000))://</id>", nil), ("<link href=''/>", nil),
+        ("<id>tag:h,2024:1</id><content src='http://h/c'/>", "http://h/c"),
+        ("<content src='c'/><id>http://h/</id>", "c"), ("<content src='c'/><link href='l'/>", "l"),
     ])
     func choosesTheTarget(_ links: String, _ expected: String?) throws {
         #expect(try entry(atom(links)).target == expected)
@@ -236,6 +250,13 @@ internal import Testing
                 ["http://b/x/", "y/", "../z/"], ["http://b/x/", "y/"],
             ])
         #expect(document?.feed.bases == ["http://b/x/", "y/"])
+    }
+
+    @Test func keepsALetterThatIsNotUTF8() throws {
+        var reader = FeedReader(bytesMax: 1000)
+        let start = Array("<rss><channel><item><title>caf".utf8)
+        reader.add((start + [0xE9] + Array("</title></item>".utf8))[...])
+        #expect(reader.finish()?.entries.first?.title == "caf\u{FFFD}")
     }
 
     // MARK: Breaks and limits

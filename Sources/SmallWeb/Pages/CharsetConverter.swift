@@ -10,7 +10,7 @@ package final class CharsetConverter {
 
     /// `nil` when the charset is UTF-8 already or unknown to the system.
     package init?(from charset: String) {
-        if charset == "utf-8" || charset == "utf8" || charset == "us-ascii" { return nil }
+        if Self.isUTF8(charset) { return nil }
         guard let descriptor = iconv_open("UTF-8//TRANSLIT", charset),
             Int(bitPattern: descriptor) != -1
         else { return nil }
@@ -18,6 +18,10 @@ package final class CharsetConverter {
     }
 
     deinit { iconv_close(descriptor) }
+
+    static func isUTF8(_ charset: String?) -> Bool {
+        charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
+    }
 
     /// Converts complete characters and keeps the rest; invalid bytes become U+FFFD.
     package func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {

@@ -19,6 +19,27 @@ extension FeedDocument {
         }
         return Array((lines.joined(separator: "\n") + "\n").utf8)
     }
+
+    /// The document in UTF-8 with absolute addresses.
+    func absolute(at base: URI) -> [UInt8] {
+        let document = text { place in
+            let uri = place.address.flatMap { Self.resolve($0, place.bases, at: base) }
+            // Other marks are escaped in URLs.
+            let url = uri.map { FeedText.url($0.description).replacing(text: "'", with: "%27") }
+            let isXML = kind != .jsonFeed
+            return (isXML ? url?.replacing(text: "&", with: "&amp;") : url).map { Array($0.utf8) }
+        }
+        guard namesCharset, let end = document.firstIndex(of: UInt8(ascii: ">"))
+        else { return document }
+        return Array("<?xml version=\"1.0\" encoding=\"UTF-8\"?>".utf8) + document[(end + 1)...]
+    }
+
+    fileprivate static func resolve(_ address: String, _ bases: [String], at base: URI) -> URI? {
+        let resolve = { (base: URI, text: String) in
+            try? base.resolving(FeedText.url(text)) { _ in false }
+        }
+        return resolve(bases.reduce(base) { resolve($0, $1) ?? $0 }, address)
+    }
 }
 
 extension FeedDocument.Entry {
@@ -29,21 +50,33 @@ extension FeedDocument.Entry {
 
     /// The URI of the entry; `nil` if it has none.
     package func uri(at base: URI) -> URI? {
-        let resolve = { (base: URI, text: String) in
-            try? base.resolving(FeedText.url(text)) { _ in false }
+        target.flatMap { FeedDocument.resolve($0, bases, at: base) }
+    }
+
+    /// Tells the entries of one URL apart: the id, where that is a URI.
+    func identifier(_ url: String) -> String? {
+        id.map { id in
+            URI.scheme(of: id) == nil
+                ? url + (url.contains("#") ? "@" : "#") + PercentEncoding.encode(id.utf8)
+                : FeedText.url(id)
         }
-        let base = bases.reduce(base) { resolve($0, $1) ?? $0 }
-        return target.flatMap { resolve(base, $0) }
     }
 }
 
 extension FeedReader {
     /// The feeds of an OPML document; `nil` for another one.
-    package static func list(_ bytes: [UInt8]) -> [(url: String, title: String)]? {
+    ///
+    /// - Throws: `read` for a part of one.
+    package static func list(
+        _ bytes: [UInt8], of file: String
+    ) throws(FetchError) -> [(url: String, title: String)]? {
         guard FeedSniffer.kind(of: bytes[...]) == .opml else { return nil }
-        var reader = FeedReader(bytesMax: PageReader.feedBytesMax)
+        var reader = FeedReader(bytesMax: bytes.count, entriesMax: .max)
         reader.add(bytes[...])
         let document = reader.finish { CharsetConverter(from: $1)?.convertAll($0) }
+        guard document?.isTruncated == false else {
+            throw FetchError(.read, .input, "\(file) is cut off: OPML without its end")
+        }
         return document?.entries.compactMap { entry in entry.target.map { ($0, entry.title) } }
     }
 

@@ -7,7 +7,7 @@ package struct FeedRules: Sendable {
     package var heading: String?
     /// True to make entries of links without a date, too.
     package var takesUndated = false
-    /// True to make entries of those of a feed.
+    /// True to make entries of those of a feed, false to pass it on.
     package var readsDocuments = false
     /// Dated entries to keep, the newest.
     package var entriesMax = 100
@@ -39,17 +39,18 @@ package struct PageFeedReader {
     private let essence: String
     private var page: PageReader
     private var headings: PlainHeadingReader?
-    /// First bytes of a possible feed; `nil` once that is decided.
-    private var beginning: [UInt8]?
-    /// Reads a feed whose entries are taken.
-    private var feed: FeedReader?
     private var dated: FeedEntries
     private var known: Set<String> = []
     private var lastHeading = 0
     /// The dated heading of gemtext above the present line.
     private var day: DayHeading?
+    /// The date alone on a line above the present item, and true if items have come below it.
+    private var itemDay: (day: CivilDay, hasItems: Bool)?
 
     package private(set) var nature: FeedNature
+    /// A feed that is passed on, with absolute addresses; `nil` if its own bytes are that.
+    package private(set) var document: [UInt8]?
+    private var isBlank = true
     package private(set) var title: String?
     package private(set) var subtitle: String?
     /// Entries without a date, in the order of the page; their time is 0.
@@ -80,15 +81,17 @@ package struct PageFeedReader {
         case "text/gemini", "application/gopher-menu": nature = .page
         case "text/plain", "text/markdown":
             headings = PlainHeadingReader()
-            beginning = []
             nature = .page
-        case "text/html": break
-        default: beginning = type?.isText ?? true ? [] : nil
+        default: break
         }
     }
 
     /// True if the page is or may be a feed, so that its bytes must be kept.
-    package var mayBeDocument: Bool { beginning != nil || nature == .document }
+    package var mayBeDocument: Bool { page.mayBeFeed || saysFeed }
+
+    private var saysFeed: Bool {
+        ["application/atom+xml", "application/rss+xml", "application/feed+json"].contains(essence)
+    }
 
     /// True if the heading of the rules is on the page, or they have none.
     package var hasHeading: Bool { page.hasHeading }
@@ -96,8 +99,8 @@ package struct PageFeedReader {
     package mutating func take(_ event: Event) {
         switch event {
         case .body(let bytes):
-            if feed == nil { sniff(bytes) } else { feed?.add(page.text(of: bytes)) }
-            guard page.kind == .gemtext || headings != nil else { return }
+            isBlank = isBlank && bytes.allSatisfy { $0 <= ASCII.space }
+            guard page.kind == .gemtext || page.mayBeFeed || headings != nil else { return }
         case .item(let item): add(item)
         default: break
         }
@@ -108,57 +111,46 @@ package struct PageFeedReader {
     ///
     /// - Parameter isWhole: True if a last line without a line feed is complete.
     package mutating func finish(isWhole: Bool) {
-        for line in page.finish(isWhole: isWhole) where isWhole { add(line) }
-        endDay()
-        judge()
-        guard var feed = feed.take() else { return }
-        feed.add(page.text(of: [], isLast: true))
-        if let document = feed.finish(converting: page.converted) { add(document) }
+        let lines = page.finish(isWhole: isWhole)
+        let isOwn = saysFeed && page.sniffed == .other && !isBlank
+        guard page.kind == .feed && page.sniffed != .opml || isOwn else {
+            for line in lines where isWhole { add(line) }
+            return endDay()
+        }
+        (nature, headings) = (.document, nil)
+        guard let document = page.feed else { return }
+        if rules.readsDocuments {
+            add(document)
+        } else if document.text.count < PageReader.feedBytesMax {
+            self.document = page.absolute(document)
+        }
     }
 
     private mutating func add(_ document: FeedDocument) {
         nature = .page
+        var ids: [String: String] = [:]
         if !document.feed.title.isEmpty { title = document.feed.title }
         if !document.feed.summary.isEmpty { subtitle = document.feed.summary }
         for entry in document.entries {
-            guard let url = entry.uri(at: base)?.withoutPassword.description,
-                FeedText.isFollowed(url), entry.time != nil || rules.takesUndated
+            guard let uri = entry.uri(at: base)?.withoutPassword.description,
+                FeedText.isFollowed(uri), entry.time != nil || rules.takesUndated
             else { continue }
-            let title = entry.label ?? url
+            let (url, title) = (FeedText.url(uri), entry.label ?? uri)
+            // A feed that repeats an id for another page has none.
+            let id = entry.identifier(url).flatMap { id in
+                ids[id] == nil || ids[id] == url ? id : nil
+            }
+            ids[id ?? url] = url
             guard let time = entry.time else {
-                addUndated(url, title)
+                addUndated(url, title, id: id)
                 continue
             }
-            dated.add(Feed.Entry(url: FeedText.url(url), title: title, time: time))
+            dated.add(Feed.Entry(url: url, title: title, time: time, id: id))
         }
     }
 
     /// The dated entries, the newest first.
     package mutating func newest() -> [Feed.Entry] { dated.newest() }
-
-    private mutating func sniff(_ bytes: ArraySlice<UInt8>) {
-        if let count = beginning?.count {
-            beginning? += bytes.prefix(FeedSniffer.bytesMax - count)
-            if (beginning?.count ?? 0) >= FeedSniffer.bytesMax { judge() }
-        }
-    }
-
-    /// Decides by its beginning whether the page is a feed.
-    private mutating func judge() {
-        guard let bytes = beginning.take() else { return }
-        let kind = FeedSniffer.kind(of: bytes[...])
-        let saysFeed = ["application/atom+xml", "application/rss+xml", "application/feed+json"]
-            .contains(essence)
-        if kind == .xmlFeed || kind == .jsonFeed
-            || saysFeed && kind == .other && bytes.contains(where: { $0 > 0x20 })
-        {
-            nature = .document
-            headings = nil
-            guard rules.readsDocuments else { return }
-            feed = FeedReader(bytesMax: PageReader.feedBytesMax)
-            feed?.add(page.text(of: bytes[...]))
-        }
-    }
 
     // MARK: Lines
 
@@ -217,7 +209,8 @@ package struct PageFeedReader {
 
     private mutating func add(_ item: Item) {
         switch item.kind {
-        case .info, .error, .input: return
+        case .info: return noteDay(item)
+        case .error, .input: return
         case .reference: return addVersion(item)
         default: break
         }
@@ -226,10 +219,24 @@ package struct PageFeedReader {
         guard rules.heading == nil else { return }
         let text = Array(item.text.utf8)
         let date = item.time == nil ? DatedText(item: text[...]) : nil
-        guard date != nil || item.time != nil || rules.takesUndated,
+        let time = item.time ?? itemDay?.day.noon
+        itemDay?.hasItems = true
+        guard date != nil || time != nil || rules.takesUndated,
             let uri = page.link(item, line: 0).uri
         else { return }
-        add(uri.withoutPassword.description, date, text[...], time: item.time)
+        add(uri.withoutPassword.description, date, text[...], time: time)
+    }
+
+    /// A line with a date alone is about the items below it, to the next date or to a blank line
+    /// behind them.
+    private mutating func noteDay(_ item: Item) {
+        let isWord = { (byte: UInt8) in ASCII.isDigit(byte) || ASCII.isLetter(byte) }
+        let text = Array(item.text.utf8)[...].drop { !isWord($0) }.dropLast { !isWord($0) }
+        if let dated = DatedText(start: text), dated.rest.isEmpty {
+            itemDay = (dated.day, false)
+        } else if text.isEmpty, itemDay?.hasItems ?? false {
+            itemDay = nil
+        }
     }
 
     private mutating func addVersion(_ item: Item) {
@@ -268,15 +275,15 @@ package struct PageFeedReader {
         dated.add(Feed.Entry(url: url, title: title, time: time))
     }
 
-    private mutating func addUndated(_ url: String, _ title: String) {
+    private mutating func addUndated(_ url: String, _ title: String, id: String? = nil) {
         guard FeedText.isFollowed(url) else { return }
         let url = FeedText.url(url)
+        let entry = Feed.Entry(url: url, title: FeedText.line(title.utf8), time: 0, id: id)
         guard undated.count < Self.undatedMax else {
-            hasMore = hasMore || !known.contains(url)
+            hasMore = hasMore || !known.contains(entry.id)
             return
         }
-        guard known.insert(url).inserted else { return }
-        undated.append(Feed.Entry(url: url, title: FeedText.line(title.utf8), time: 0))
+        if known.insert(entry.id).inserted { undated.append(entry) }
     }
 }
 

@@ -47,12 +47,15 @@ package struct PageReader {
     private let registry: Registry
     private let readsSource: Bool
     private let charset: CharsetConverter?
+    /// True if the media type names the charset, and so a document does not.
+    private let namesCharset: Bool
     private var framer = LineFramer(lineBytesMax: lineBytesMax)
     private var gemtext: GemtextReader
     private var section: GemtextSection?
     private var itemsCount = 0
-    /// The beginning of a page that may be a feed.
+    /// The beginning of a page that may be a feed, and what it turned out to be.
     private var held: [UInt8]?
+    package private(set) var sniffed: FeedSniffer.Kind?
     private var feedReader = FeedReader(bytesMax: feedBytesMax)
     /// The feed that the page is, after ``finish(isWhole:)``.
     package private(set) var feed: FeedDocument?
@@ -73,8 +76,10 @@ package struct PageReader {
             case let essence? where FeedReader.mayRead(essence): .feed
             default: type?.isText ?? true ? .text : .other
             }
-        held = kind == .feed ? [] : nil
+        held = kind == .feed || kind == .text && type?.essence != "text/html" ? [] : nil
         charset = kind == .other ? nil : type?.charset.flatMap(CharsetConverter.init(from:))
+        let name = type?.parameters["charset"]?.lowercased()
+        namesCharset = charset != nil || CharsetConverter.isUTF8(name)
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
         section = heading.map { GemtextSection(under: $0) }
         (self.base, self.registry, self.readsSource) = (base.withoutPassword, registry, readsSource)
@@ -86,7 +91,7 @@ package struct PageReader {
     /// The lines that end within a body, or the line that is an item.
     package mutating func read(_ event: Event) -> [PageLine] {
         switch event {
-        case .body(let bytes) where kind == .feed: return hold(bytes, isLast: false)
+        case .body(let bytes) where mayBeFeed: return hold(bytes, isLast: false)
         case .body(let bytes): return lines(in: bytes)
         case .item(let item) where item.kind.isLine:
             kind = kind == .text ? .listing : kind == .other ? .menu : kind
@@ -104,7 +109,7 @@ package struct PageReader {
     ///
     /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
     package mutating func finish(isWhole: Bool) -> [PageLine] {
-        let first = hold([], isLast: true)
+        let first = mayBeFeed ? hold([], isLast: true) : []
         guard kind == .feed else { return first + lines(in: [], isLast: true, isWhole: isWhole) }
         feedReader.add(text(of: [], isLast: true))
         feed = feedReader.finish(converting: converted)
@@ -114,30 +119,48 @@ package struct PageReader {
         return lines(in: page[...], isConverted: true)
     }
 
-    /// A document in the charset that it names itself, unless the media type has named one.
+    /// A document in the charset that it names itself, unless the media type has named one
+    /// (RFC 7303 §3.2); UTF-8 never begins with a mark of UTF-16.
     func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
-        charset == nil ? CharsetConverter(from: name)?.convertAll(document) : nil
+        if namesCharset && (charset != nil || document.first ?? 0 < 0xFE) { return document }
+        return CharsetConverter(from: name)?.convertAll(document)
     }
+
+    /// A feed for readers that know neither its URL nor its media type; `nil` if its own bytes are
+    /// that.
+    func absolute(_ feed: FeedDocument) -> [UInt8]? {
+        let isOther =
+            charset != nil || namesCharset && feed.namesCharset
+            || feed.places.contains { $0.address != nil }
+        return isOther ? feed.absolute(at: base) : nil
+    }
+
+    /// True for a feed, and until it is known if the page is one: whatever its type says, a feed
+    /// is one that begins like it.
+    package var mayBeFeed: Bool { held != nil || kind == .feed }
 
     /// Holds the beginning of a page until it is known if it is a feed.
     ///
     /// - Returns: The lines, if it is not.
     private mutating func hold(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
-        guard kind == .feed else { return [] }
         guard var beginning = held.take() else {
             feedReader.add(text(of: bytes))
             return []
         }
         beginning += bytes
-        guard isLast || beginning.count >= FeedSniffer.bytesMax else {
+        // Other text must not wait for its beginning to be long.
+        let mayBegin = kind == .feed || FeedSniffer.mayBegin(beginning[...])
+        guard isLast || !mayBegin || beginning.count >= FeedSniffer.bytesMax else {
             held = beginning
             return []
         }
-        if FeedSniffer.kind(of: beginning[...]).isFeed {
+        sniffed = mayBegin ? FeedSniffer.kind(of: beginning[...]) : .other
+        if sniffed?.isFeed ?? false {
+            kind = .feed
             feedReader.add(text(of: beginning[...]))
             return []
         }
-        kind = .text
+        if kind == .feed { kind = .text }
         return lines(in: beginning[...])
     }
 
@@ -186,7 +209,7 @@ extension PageReader {
 
     /// The links of the lines of ``read(_:)``.
     package mutating func links(in event: Event) -> [Link] {
-        if case .body = event, !readsLinks { return [] }
+        if case .body = event, !readsLinks, !mayBeFeed { return [] }
         return read(event).compactMap(link)
     }
 

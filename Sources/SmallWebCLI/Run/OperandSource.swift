@@ -58,7 +58,7 @@ final class OperandSource: @unchecked Sendable {
             guard Self.isList(operand) else { return owned(RequestLine(operand: operand)) }
             do throws(FetchError) {
                 if operand.hasSuffix(".opml"),
-                    let urls = FeedReader.list(try InputSource.read(operand))
+                    let urls = try FeedReader.list(try InputSource.read(operand), of: operand)
                 {
                     feeds = urls.map(\.url)[...]
                     continue

@@ -51,6 +51,10 @@ final class FeedRun: SubscriptionRun {
         switch reader.page.nature {
         case .document where passesDocuments:
             document = reader.document
+            if let absolute = reader.page.document {
+                document = Spool(memoryMax: absolute.count)
+                try document?.append(absolute[...])
+            }
             return
         case .other, .unchanged, .document:
             leftOut += 1
@@ -71,7 +75,7 @@ final class FeedRun: SubscriptionRun {
             var entry = entry
             entry.time =
                 subscription.hasState
-                ? subscription.state.see(entry.url, at: subscription.now) : 0
+                ? subscription.state.see(entry.id, at: subscription.now) : 0
             entries.add(entry)
         }
         if reader.page.hasMore {

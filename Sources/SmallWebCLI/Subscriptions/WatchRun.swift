@@ -117,7 +117,10 @@ final class WatchRun: SubscriptionRun {
                 news.difference = try UnifiedDiff.text(
                     old: Self.lines(old), new: Self.lines(text), name: URI.display(key))
                 if news.difference == [] && !rules.comparesLinks {
-                    problem = "--diff has no line to show: only line ends or the charset differ"
+                    problem =
+                        page.isFeed
+                        ? "--diff has no line to show: titles, days and addresses are the same"
+                        : "--diff has no line to show: only line ends or the charset differ"
                 }
             } else if page.text == nil {
                 problem = "--diff cannot show what changed: \(page.textProblem)"
@@ -302,8 +305,6 @@ struct PageCopies {
     }
 
     private func path(_ kind: Kind, _ url: String) throws(FetchError) -> String {
-        let digest = try Digest(.sha256)
-        digest.update(Array(url.utf8)[...])
-        return "\(directory)/\(digest.finish().hex.prefix(32)).\(kind.rawValue)"
+        "\(directory)/\(try Digest.sha256(url).prefix(32)).\(kind.rawValue)"
     }
 }

@@ -17,13 +17,10 @@ struct ComparisonRules {
         comparesLinks = settings.comparesLinks
         filter = try LineFilter(settings.ignored)
         keepsText = settings.showsDifference
-        let digest = try Digest(.sha256)
-        for part in [settings.heading ?? "", settings.comparesLinks ? "links" : "text"]
-            + settings.ignored
-        {
-            digest.update(Array("\(part.utf8.count) \(part)".utf8)[...])
-        }
-        basis = String(digest.finish().hex.prefix(8))
+        let parts =
+            [settings.heading ?? "", settings.comparesLinks ? "links" : "text"] + settings.ignored
+        let text = parts.map { "\($0.utf8.count) \($0)" }.joined()
+        basis = String(try Digest.sha256(text).prefix(8))
     }
 
     /// True if the body's bytes are compared as they are.
@@ -77,7 +74,11 @@ final class WatchedPage: EventSink {
         for line in page.read(event) { try compare(line) }
     }
 
-    private var readsLines: Bool { isText && (!rules.isOfBody || text != nil) }
+    var isFeed: Bool { page.feed != nil }
+
+    private var readsLines: Bool {
+        isText && (!rules.isOfBody || text != nil || page.mayBeFeed)
+    }
 
     func finish(_ ending: Ending) throws(FetchError) {
         for line in page.finish(isWhole: ending.completeness != .truncated) where readsLines {
@@ -89,7 +90,12 @@ final class WatchedPage: EventSink {
                 hint: "it must be the whole text of a heading line of gemtext")
         }
         sha256 = body.finish().hex
-        guard !rules.isOfBody, isText || rules.comparesLinks else { return }
+        if rules.isOfBody {
+            // The time of a feed alone is not news.
+            guard let feed = page.feed, size <= PageReader.feedBytesMax else { return }
+            compared.update(feed.text { $0.address == nil ? [] : nil }[...])
+        }
+        guard isText || rules.comparesLinks else { return }
         if rules.comparesLinks {
             linkList = linkBytes <= Self.keptMax ? links.sorted() : nil
             for link in links.sorted() { compared.update(Array("\(link)\n".utf8)[...]) }
@@ -104,7 +110,7 @@ final class WatchedPage: EventSink {
         guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line.bytes)
         else { return }
         let bytes = line.bytes + [ASCII.lineFeed]
-        if !rules.comparesLinks { compared.update(bytes) }
+        if !rules.comparesLinks && !rules.isOfBody { compared.update(bytes) }
         guard let count = text?.count else { return }
         if count + bytes.count <= Self.keptMax { text? += bytes } else { text = nil }
     }

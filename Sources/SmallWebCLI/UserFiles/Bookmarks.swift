@@ -48,8 +48,12 @@ enum Bookmarks {
 
     /// Bookmarks from gemtext links and from lines of URL, tab and title, whose other lines are
     /// skipped; or from OPML.
-    static func links(in bytes: [UInt8]) -> [(url: String, title: String)] {
-        if let list = FeedReader.list(bytes) { return list }
+    ///
+    /// - Throws: `read` for a part of an OPML document.
+    static func links(
+        in bytes: [UInt8], of file: String
+    ) throws(FetchError) -> [(url: String, title: String)] {
+        if let list = try FeedReader.list(bytes, of: file) { return list }
         return bytes.split(separator: ASCII.lineFeed).compactMap { line in
             var words = line
             if line.starts(with: "=>".utf8) {
@@ -153,7 +157,8 @@ extension Command {
                 ],
                 operands: [.file]
             ) { settings, operands throws(FetchError) in
-                let found = try Bookmarks.links(in: InputSource.read("@" + operands[0]))
+                let found = try Bookmarks.links(
+                    in: InputSource.read("@" + operands[0]), of: operands[0])
                 for (url, title) in found { try Bookmarks.add(url, title: title) }
                 if settings.messages.showsNotes {
                     try StandardStream.error.write("imported \(found.count)\n")

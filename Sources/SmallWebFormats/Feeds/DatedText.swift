@@ -56,10 +56,12 @@ package struct DatedText: Sendable, Hashable {
             case UInt8(ascii: "("): closing = UInt8(ascii: ")")
             default: continue
             }
-            guard let (day, end) = anyDay(text, at: index + 1), end < text.endIndex,
-                text[end] == closing
+            let end = text[(index + 1)...].prefix(trailingBytesMax).firstIndex(of: closing)
+            guard let end, case let inside = text[(index + 1)..<end],
+                let found = DatedText(start: inside) ?? trailing(inside),
+                isSize([ASCII.space] + found.rest, needsUnit: true)
             else { continue }
-            return DatedText(day, text[..<index], text[(end + 1)...])
+            return DatedText(found.day, text[..<index], text[(end + 1)...])
         }
         return nil
     }
@@ -90,7 +92,8 @@ package struct DatedText: Sendable, Hashable {
         let name = String(decoding: unit.trimmed, as: UTF8.self).lowercased()
         let isNumber =
             unit.count < size.count && (name.isEmpty && !needsUnit || units.contains(name))
-        return ASCII.isBlank(first) && (isNumber || size.elementsEqual("-".utf8))
+        // Directories have dashes.
+        return ASCII.isBlank(first) && (isNumber || size.allSatisfy { $0 == UInt8(ascii: "-") })
     }
 
     // MARK: Dates

@@ -4,15 +4,17 @@ internal import SmallWebCore
 /// Dated entries of one page or several, for feed readers.
 package struct Feed: Sendable, Hashable {
     package struct Entry: Sendable, Hashable {
-        /// Absolute; also identifies the entry.
+        /// Absolute.
         package var url: String
+        /// Identifies the entry: the URL, unless its feed says more.
+        package var id: String
         /// For people, on one line, without control characters.
         package var title: String
         /// Unix seconds.
         package var time: Int
 
-        package init(url: String, title: String, time: Int) {
-            (self.url, self.title, self.time) = (url, title, time)
+        package init(url: String, title: String, time: Int, id: String? = nil) {
+            (self.url, self.title, self.time, self.id) = (url, title, time, id ?? url)
         }
     }
 
@@ -39,8 +41,8 @@ package struct Feed: Sendable, Hashable {
     package var updated: Int { entries.map(\.time).max() ?? 0 }
 }
 
-/// Collects the newest entries, without duplicate URLs. Holds at most max(2 * `countMax`, 1024)
-/// entries, and a hash value of every URL.
+/// Collects the newest entries, each URL and id once. Holds at most max(2 * `countMax`, 1024)
+/// entries, and a hash value of each.
 package struct FeedEntries: Sendable {
     /// Limit of distinct entries; later ones are dropped.
     private static let knownMax = 1_000_000
@@ -53,9 +55,10 @@ package struct FeedEntries: Sendable {
     /// - Parameter countMax: Number of the newest entries to return.
     package init(countMax: Int) { self.countMax = countMax }
 
-    /// Adds an entry, unless its URL was added before.
+    /// Adds an entry, unless its URL was added before with the same id.
     package mutating func add(_ entry: Feed.Entry) {
-        guard known.count < Self.knownMax, known.insert(entry.url.hashValue).inserted else {
+        let key = [entry.url, entry.id].hashValue
+        guard known.count < Self.knownMax, known.insert(key).inserted else {
             return
         }
         entries.append((entry, places))

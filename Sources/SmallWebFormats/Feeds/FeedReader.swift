@@ -13,7 +13,7 @@ package struct FeedDocument: Sendable, Hashable {
         package let summary: String
         /// As written: absolute, or relative to the last of ``bases``.
         package let target: String?
-        /// The values of `xml:base` around the entry, each relative to the one before it.
+        /// The values of `xml:base` around the target, each relative to the one before it.
         package let bases: [String]
         package let id: String?
         /// Unix seconds of the publication, or else of the last change.
@@ -27,6 +27,34 @@ package struct FeedDocument: Sendable, Hashable {
     package let entries: [Entry]
     /// True if entries may be missing: the document has no end, or exceeds a limit.
     package let isTruncated: Bool
+    /// The document in UTF-8.
+    package fileprivate(set) var text: ArraySlice<UInt8> = []
+    /// True if it names another charset.
+    package fileprivate(set) var namesCharset = false
+    package fileprivate(set) var places: [Place] = []
+
+    /// A relative address in ``text``, or without one the time of the feed itself.
+    package struct Place: Sendable, Hashable {
+        package let range: Range<Int>
+        package let address: String?
+        package let bases: [String]
+    }
+
+    /// The document with other bytes at some of its places; `nil` leaves a place as it is.
+    package func text(writing write: (Place) -> [UInt8]?) -> [UInt8] {
+        var (new, rest) = ([UInt8](), text)
+        for place in places {
+            guard let bytes = write(place) else { continue }
+            new += rest[..<place.range.lowerBound] + bytes
+            rest = rest[place.range.upperBound...]
+        }
+        return new + rest
+    }
+
+    /// Not for absolute addresses, and places within a page.
+    fileprivate static func isRelative(_ address: String) -> Bool {
+        !address.isEmpty && !address.hasPrefix("#") && URI.scheme(of: address) == nil
+    }
 }
 
 /// Reads Atom 0.3 and 1.0, RSS 0.9 to 2.0, JSON Feed and OPML. Pure; holds the document.
@@ -53,11 +81,14 @@ package struct FeedReader {
     package func finish(
         converting convert: (_ document: [UInt8], _ charset: String) -> [UInt8]? = { _, _ in nil }
     ) -> FeedDocument? {
+        let charset = charset
         let document = charset.flatMap { convert(bytes, $0) } ?? bytes
         let text = document[...].withoutByteOrderMark.drop(while: ASCII.isWhiteSpace)
-        if text.first == UInt8(ascii: "{") { return jsonFeed(text) }
         var parser = FeedParser(text, entriesMax)
-        return parser.parse()
+        var feed = text.first == UInt8(ascii: "{") ? jsonFeed(text) : parser.parse()
+        feed?.text = text
+        feed?.namesCharset = charset != nil
+        return feed
     }
 
     /// The charset of a byte order mark, or of the declaration, in lower case.
@@ -86,18 +117,43 @@ package struct FeedReader {
         return FeedDocument(
             kind: .jsonFeed, feed: .init(value.texts),
             entries: items.prefix(entriesMax).map { .init($0.texts) },
-            isTruncated: items.count > entriesMax)
+            isTruncated: items.count > entriesMax, places: Self.addresses(in: text))
+    }
+
+    /// The relative addresses among the members of valid JSON.
+    private static func addresses(in json: ArraySlice<UInt8>) -> [FeedDocument.Place] {
+        var (rest, name, places) = (json, "", [FeedDocument.Place]())
+        while let quote = rest.firstIndex(of: UInt8(ascii: "\"")) {
+            var end = quote + 1
+            while json[end] != UInt8(ascii: "\"") { end += json[end] == 0x5C ? 2 : 1 }
+            rest = json[(end + 1)...].drop(while: ASCII.isWhiteSpace)
+            let text = (try? JSONValue.parse(json[quote...end]))?.string ?? ""
+            if rest.first != ASCII.colon, FeedDocument.isRelative(text),
+                ["icon", "image", "avatar"].contains(name) || name.hasSuffix("url")
+            {
+                places.append(.init(range: (quote + 1)..<end, address: text, bases: []))
+            }
+            name = text
+        }
+        return places
     }
 }
 
 extension JSONValue {
-    /// The members of an object that are texts.
+    /// The members of an object that are texts or numbers, and what else may be its address.
     fileprivate var texts: [String: String] {
         guard case .object(let members) = self else { return [:] }
         return members.reduce(into: [:]) { texts, member in
+            if case .number(let digits) = member.value { texts[member.name] = digits }
+            if case .array(let files) = member.value, member.name == "attachments" {
+                texts["enclosure"] = files.lazy.compactMap { $0["url"]?.string }.first
+            }
             guard let text = member.value.string.map({ Array($0.utf8)[...] }) else { return }
             let words = member.name == "content_html" ? XMLTokens.text(html: text) : nil
             texts[member.name] = words ?? String(trimming: text)
+            if member.name == "id", member.value.string?.contains(text: "://") ?? false {
+                texts["address"] = texts["id"]
+            }
         }
     }
 }
@@ -112,7 +168,7 @@ extension FeedDocument.Entry {
         "description", "summary", "subtitle", "tagline", "content_text", "content", "content_html",
     ]
     private static let targets = [
-        "link", "xmlurl", "url", "htmlurl", "home_page_url", "external_url", "other link",
+        "link", "xmlurl", "url", "htmlurl", "home_page_url", "external_url", "other link", "src",
         "address", "rdf:about", "enclosure",
     ]
     fileprivate static let ids = ["id", "guid", "rdf:about"]
@@ -133,60 +189,6 @@ extension FeedDocument.Entry {
         self.bases = bases
         id = found(Self.ids).first(where: isShort)
         time = found(Self.times).compactMap(FeedTime.unixSeconds).first
-    }
-}
-
-/// Times as feeds have them: RFC 3339, RFC 822, and parts of them; in UTC unless they say more.
-private enum FeedTime {
-    private static let months = Dictionary(
-        uniqueKeysWithValues: zip(CivilDay.months.map { $0.lowercased() }, 1...))
-    private static let hours = [
-        "est": -5, "edt": -4, "cst": -6, "cdt": -5, "mst": -7, "mdt": -6, "pst": -8, "pdt": -7,
-        "ast": -4, "adt": -3, "bst": 1, "cet": 1, "met": 1, "cest": 2, "mest": 2,
-    ]
-
-    static func unixSeconds(_ text: String) -> Int? {
-        let text = text.utf8.prefix(64).map(ASCII.lowercased)[...]
-        // The clock has the first colon.
-        let colon = text.firstIndex(of: ASCII.colon)
-        let date = colon.map { text[..<$0].dropLast(while: ASCII.isDigit) } ?? text
-        let zone = text[date.endIndex...].drop { ASCII.isDigit($0) || ":.".utf8.contains($0) }
-        let clock =
-            text[date.endIndex..<zone.startIndex].split { !ASCII.isDigit($0) }
-            .map { ASCII.decimal($0, max: 99) ?? 0 } + [0, 0, 0]
-        // `date` writes the year behind the clock.
-        let day = day(date) ?? day(date + zone)
-        return day?.time(hour: clock[0], minute: clock[1], second: clock[2])
-            .map { $0 - seconds(zone) }
-    }
-
-    /// The day of a year, month and day; or with the name of a month, of a day and year.
-    private static func day(_ text: ArraySlice<UInt8>) -> CivilDay? {
-        let words = text.split { !ASCII.isLetter($0) && !ASCII.isDigit($0) }
-        var numbers = words.compactMap { ASCII.decimal($0.prefix(while: ASCII.isDigit), max: 9999) }
-        let names = words.lazy.map { String(decoding: $0.prefix(3), as: UTF8.self) }
-        guard let month = names.compactMap({ months[$0] }).first else {
-            numbers += [1, 1]
-            guard words.first?.count == 4, 3...5 ~= numbers.count else { return nil }
-            return CivilDay(year: numbers[0], month: numbers[1], day: numbers[2])
-        }
-        guard numbers.count == 2 else { return nil }
-        if numbers[0] > 31 { numbers.reverse() }
-        // Years of two digits (RFC 5322 §4.3).
-        if words.last?.count == 2 { numbers[1] += numbers[1] < 50 ? 2000 : 1900 }
-        return CivilDay(year: numbers[1], month: month, day: numbers[0])
-    }
-
-    /// Seconds east of Greenwich.
-    private static func seconds(_ zone: ArraySlice<UInt8>) -> Int {
-        let name = String(decoding: zone.filter(ASCII.isLetter), as: UTF8.self)
-        guard let sign = zone.firstIndex(where: { "+-".utf8.contains($0) }) else {
-            return (hours[name] ?? 0) * 3600
-        }
-        let digits = zone[sign...].filter(ASCII.isDigit)
-        let number = ASCII.decimal(digits, max: 9999) ?? 0
-        let minutes = digits.count > 2 ? number / 100 * 60 + number % 100 : number * 60
-        return minutes * (zone[sign] == UInt8(ascii: "-") ? -60 : 60)
     }
 }
 
@@ -235,6 +237,9 @@ private struct FeedParser {
     /// The text that is being collected.
     private var text: (key: String, depth: Int, isHTML: Bool?, bytes: [UInt8])?
     private var entries: [FeedDocument.Entry] = []
+    private var places: [FeedDocument.Place] = []
+    /// True if the next text is an address, or else the time of the feed; `nil` for other texts.
+    private var isAddress: Bool?
 
     init(_ document: ArraySlice<UInt8>, _ entriesMax: Int) {
         (tokens, self.entriesMax) = (XMLTokens(document), entriesMax)
@@ -242,6 +247,10 @@ private struct FeedParser {
 
     mutating func parse() -> FeedDocument? {
         while !isFinished, let token = tokens.next() {
+            if case .text(let text) = token, let isAddress {
+                note(tokens.place, isAddress ? text : nil)
+            }
+            isAddress = nil
             switch token {
             case .start where elements.count == Self.depthMax: deeper += 1
             case .start(let name, let attributes): open(name, attributes)
@@ -254,7 +263,8 @@ private struct FeedParser {
         }
         return kind.map { kind in
             FeedDocument(
-                kind: kind, feed: feed.entry, entries: entries, isTruncated: !elements.isEmpty)
+                kind: kind, feed: feed.entry, entries: entries, isTruncated: !elements.isEmpty,
+                places: places)
         }
     }
 
@@ -276,8 +286,15 @@ private struct FeedParser {
         let name = name.prefix(64).map(ASCII.lowercased)[...]
         let local = name.firstIndex(of: ASCII.colon).map { name[($0 + 1)...] } ?? name
         let prefix = String(decoding: name[..<local.startIndex].dropLast(), as: UTF8.self)
-        element.key = (element.prefixes[prefix] ?? "?") + String(decoding: local, as: UTF8.self)
+        element.key = String(decoding: local, as: UTF8.self)
+        // The root's name says enough, but for `feed`: what has no prefix is of its vocabulary.
+        let isOwn =
+            prefix.isEmpty
+            && (elements.isEmpty ? ["rss", "opml"].contains(element.key) : kind != .atom)
+        let known = element.prefixes[prefix] ?? "?"
+        if !isOwn || known != "?" { element.key = known + element.key }
         elements.append(element)
+        notePlaces(element.key)
         begin(element, attributes)
     }
 
@@ -285,6 +302,8 @@ private struct FeedParser {
     private static func vocabulary(_ namespace: String) -> String {
         let name = namespace.lowercased()[...]
         let place = name.range(ofText: "://").map { name[$0.upperBound...] } ?? name
+        // Drafts of Atom have their own.
+        if place.hasPrefix("purl.org/atom/ns#") { return "" }
         let isMarked = place.hasSuffix("/") || place.hasSuffix("#")
         return vocabularies[String(isMarked ? place.dropLast() : place)] ?? "?"
     }
@@ -314,6 +333,7 @@ private struct FeedParser {
 
     /// Takes a part of the feed or the entry: its attributes, or its text when that is complete.
     private mutating func take(_ key: String, _ attributes: [String: String]) {
+        if key == "content" { keep(attributes["src"], as: "src") }
         if key == "enclosure" {
             keep(attributes["url"], as: key)
         } else if key == "link", let target = attributes["href"] {
@@ -350,12 +370,38 @@ private struct FeedParser {
     private mutating func keep(_ text: String?, as key: String) {
         guard let text, !text.isEmpty, (entry ?? feed).texts[key] == nil else { return }
         if entry != nil { entry?.texts[key] = text } else { feed.texts[key] = text }
+        // The element of the target may have a base of its own.
+        let isTarget = ["other link", "src", "enclosure"].contains(key)
+        if key == "link" || isTarget && entry?.texts["link"] == nil {
+            entry?.bases = elements.last?.bases ?? []
+        }
+    }
+
+    private static let ownTimes: Set<String> = [
+        "updated", "modified", "dc:date", "lastbuilddate", "pubdate", "datemodified",
+    ]
+
+    private mutating func notePlaces(_ key: String) {
+        for value in tokens.addresses {
+            note(value.startIndex..<value.endIndex, XMLTokens.replacingReferences(value))
+        }
+        if ["link", "comments", "icon", "logo", "uri", "url"].contains(key) { isAddress = true }
+        if entry == nil, elements.count == feed.depth + 1, Self.ownTimes.contains(key) {
+            isAddress = false
+        }
+    }
+
+    private mutating func note(_ range: Range<Int>, _ text: ArraySlice<UInt8>?) {
+        let address = text.map { String(trimming: $0) }
+        guard address.map(FeedDocument.isRelative) ?? true else { return }
+        places.append(.init(range: range, address: address, bases: elements.last?.bases ?? []))
     }
 
     private mutating func close() {
         if let (key, depth, isHTML, bytes) = text, depth == elements.count {
             text = nil
-            let whole = bytes[...].dropLast(bytes[...].cutCharacterCount)
+            let isCut = bytes.count > FeedDocument.Entry.textBytesMax
+            let whole = bytes[...].dropLast(isCut ? bytes[...].cutCharacterCount : 0)
             let plain =
                 isHTML == false ? nil : XMLTokens.text(html: whole, isGuess: isHTML == nil)
             let words = plain ?? String(trimming: whole)

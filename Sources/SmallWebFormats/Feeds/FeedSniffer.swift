@@ -15,6 +15,14 @@ package enum FeedSniffer {
 
     package static let bytesMax = 65_536
 
+    /// False for a text that no more bytes make a feed.
+    package static func mayBegin(_ bytes: ArraySlice<UInt8>) -> Bool {
+        let first = bytes.withoutByteOrderMark.first { !ASCII.isWhiteSpace($0) }
+        // Two are the marks of UTF-16, and one begins that of UTF-8.
+        return first.map { [0x3C, 0x7B, 0xFE, 0xFF].contains($0) } ?? true
+            || bytes.count < 3 && bytes.first == 0xEF
+    }
+
     /// - Parameter bytes: The first ``bytesMax``, or all of a shorter document.
     package static func kind(of bytes: ArraySlice<UInt8>) -> Kind {
         var text = bytes.prefix(bytesMax)

@@ -51,7 +51,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
         for entry in feed.entries {
             xml.open("entry")
             xml.line("title", entry.title)
-            xml.line("id", entry.url)
+            xml.line("id", entry.id)
             xml.link(entry.url)
             xml.line("updated", UTCDate.second(entry.time))
             xml.close("entry")
@@ -73,7 +73,9 @@ package enum FeedFormat: String, Sendable, CaseIterable {
             xml.open("item")
             xml.line("title", entry.title)
             xml.line("link", entry.url)
-            xml.line("guid", Array(entry.url.utf8), attributes: " isPermaLink=\"true\"")
+            xml.line(
+                "guid", Array(entry.id.utf8),
+                attributes: " isPermaLink=\"\(entry.id == entry.url)\"")
             xml.line("pubDate", Self.rfc822Date(entry.time))
             xml.close("item")
         }
@@ -114,7 +116,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
             }
             writer.member("items", array: feed.entries) { writer, entry in
                 writer.object { writer in
-                    writer.member("id", entry.url)
+                    writer.member("id", entry.id)
                     writer.member("url", entry.url)
                     writer.member("title", entry.title)
                     // An item must have contents.

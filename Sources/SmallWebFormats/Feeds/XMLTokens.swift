@@ -19,11 +19,16 @@ struct XMLTokens {
     private static let (attributesMax, nameBytesMax) = (64, 64)
     private var rest: ArraySlice<UInt8>
     private var emptyElement: ArraySlice<UInt8>?
+    /// The places of the last token, and of the addresses in its attributes.
+    private(set) var place = 0..<0
+    private(set) var addresses: [ArraySlice<UInt8>] = []
 
     init(_ document: ArraySlice<UInt8>) { rest = document }
 
     /// The next token; `nil` at the end of the document, and for a tag or section that ends there.
     mutating func next() -> Token? {
+        let start = rest.startIndex
+        defer { place = start..<rest.startIndex }
         if let name = emptyElement.take() { return .end(name) }
         while rest.first == UInt8(ascii: "<"), let second = rest.dropFirst().first {
             switch Unicode.Scalar(second) {
@@ -70,6 +75,7 @@ struct XMLTokens {
 
     private mutating func startTag() -> Token? {
         rest.removeFirst()
+        addresses = []
         let element = take { !Self.endsName($0) }
         var attributes: [String: String] = [:]
         while let byte = skipSpace() {
@@ -85,6 +91,7 @@ struct XMLTokens {
                 attributes[key] == nil
             else { continue }
             attributes[key] = String(trimming: Self.replacingReferences(value))
+            if ["href", "src", "uri", "url"].contains(key) { addresses.append(value) }
         }
         return nil
     }
@@ -122,7 +129,7 @@ struct XMLTokens {
             }
             rest.removeFirst()
         }
-        rest = []
+        rest = rest.suffix(0)
         return false
     }
 
