@@ -95,7 +95,7 @@ import Testing
         smallweb.home.content(name).map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// What the hint says is typed; the version has changed meanwhile, or not.
+    /// The hint is typed; the version has changed meanwhile, or not.
     @Test(arguments: names, [["hint"], ["-C", "-"], ["-c"], ["-C", "4"]])
     func theOlderFileIsReplacedOrStays(_ name: Name, _ way: [String]) throws {
         for changes in [false, true] {

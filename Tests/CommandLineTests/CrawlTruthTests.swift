@@ -4,8 +4,7 @@ import Glibc
 import SmallWebTestSupport
 import Testing
 
-/// What the exit status of a crawl claims, in each of its modes: 0 if and only if nothing is
-/// missing.
+/// The claim of a crawl's exit status, in each of its modes: 0 if and only if nothing is missing.
 @Suite struct CrawlTruthTests {
     private let smallweb = Smallweb()
 
@@ -88,7 +87,7 @@ import Testing
         }
     }
 
-    /// A failure of the URL given is that of the run, each time.
+    /// The run fails as the URL given does, each time.
     @Test(arguments: modes.keys.sorted())
     func theURLGivenMustBeThere(_ mode: String) throws {
         let replies: [(String, Int32)] = [
@@ -154,7 +153,7 @@ import Testing
         }
     }
 
-    /// Pages whose names are those of unfinished files of others.
+    /// Pages named like the unfinished files of others.
     @Test func noPageIsThePartOfAnother() throws {
         let names = ["doc.txt.part", "doc.txt", "x.part", "x", "y?z.part", "y?z", "d.part/a"]
         let space = try Space { path, _ in
@@ -227,7 +226,7 @@ import Testing
         #expect(found.text.contains("/d/gone\t"), "\(found.text)")
     }
 
-    /// What waits obeys the options of this run, and no run asks for more than the state has.
+    /// Waiting pages obey the options of this run, and no run asks for more than the state has.
     @Test func aRunThatGoesOnMayBeNarrower() throws {
         let space = try Space { path, _ in
             path == "/" ? Self.page("=> /x/1\n=> /x/2\n=> /y\n") : "2 text/plain\r\nx"
@@ -246,7 +245,7 @@ import Testing
         #expect(try state("crawl").filter { $0["type"]?.string == "crawl" }.count == 3)
     }
 
-    /// A pause beyond ten minutes is that of the next run, too.
+    /// The next run keeps a pause beyond ten minutes, too.
     @Test(arguments: ["44 3600", "44 700", "44 86400"])
     func longPausesAreKept(_ reply: String) throws {
         let capsule = try ChangingCapsule([

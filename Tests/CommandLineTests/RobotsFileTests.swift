@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// Robots files as servers give them, and what the request for one carries.
+/// Robots files as servers give them, and the request for one.
 @Suite(.timeLimit(.minutes(30)))
 struct RobotsFileTests {
     private let smallweb: Smallweb
@@ -178,7 +178,7 @@ struct RobotsFileTests {
         }
     }
 
-    /// A file of which bytes are missing is not one with fewer rules.
+    /// A file without its last bytes is not one with fewer rules.
     @Test func aFileThatIsCutOffIsAskedForLater() throws {
         let whole = Site.reply("http", "User-agent: *\nDisallow: /a\nDisallow: /x\n")
         let site = try Site("http", robots: [String(whole.dropLast(13))])

@@ -37,7 +37,7 @@ internal import Testing
         #expect(made.target == target && made.title == "7")
     }
 
-    /// The name of the root says what it is, but for `<feed>`.
+    /// The name of the root tells the kind, but for `<feed>`.
     @Test(arguments: [
         ("rss", "http://cyber.law.harvard.edu/rss/rss.html", 1), ("rss", "urn:x", 1),
         ("rss", "http://www.w3.org/1999/xhtml", 1), ("opml", "http://opml.org/spec2", 1),
