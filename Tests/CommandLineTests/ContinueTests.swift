@@ -143,7 +143,7 @@ import Testing
         try put("", "d/x")
         let first = try smallweb.run(["get", "-O"] + words + [site.url("")])
         let hint = Self.hint(first.errors)
-        #expect(hint.count == 4 && hint.first == "-o", "\(first.errors)")
+        #expect(hint.count == 4 && hint[2] == "-o", "\(first.errors)")
         _ = site.cuts.update { $0 = false }
         let more = words.first == "--output-dir" ? words : []
         let result = try smallweb.run(["get"] + more + hint + [site.url("")])

@@ -35,7 +35,7 @@ import Testing
 
     /// The URL of a site contains no file name, so the hint gives the name from the reply.
     @Test(arguments: [
-        ("", "index.part has the part that came: -o index -C - continues it", "index.part"),
+        ("", "index.part has the part that came: -C - -o index continues it", "index.part"),
         ("file", "file.part has the part that came: -C - continues it", "file.part"),
     ])
     func thePartThatCameCanBeContinued(_ path: String, _ hint: String, _ name: String) throws {

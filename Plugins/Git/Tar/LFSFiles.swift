@@ -191,19 +191,16 @@ final class LFSFiles {
         let endpoint = try endpoint(of: uri)
         let request = try HTTPRequest(self.request, uri: uri, at: endpoint, options: options)
         let client = try dialer.httpClient(for: endpoint)
-        var (refusal, reason, completeness) = (HTTPReply?.none, [UInt8](), Completeness.complete)
-        do throws(FetchError) {
-            completeness = try await client.exchange(request) { reply async throws(FetchError) in
-                if !accepts(reply) { refusal = reply }
-            } onBody: { bytes async throws(FetchError) in
-                guard refusal != nil else { return try onBody(bytes) }
-                reason += bytes.prefix(Self.reasonBytesMax - reason.count)
-                if reason.count == Self.reasonBytesMax { throw .cancelled }
-            }
-        } catch {
-            if refusal == nil || Task.isCancelled { throw error }
+        var (refusal, reason) = (HTTPReply?.none, [UInt8]())
+        let completeness = try await client.exchange(request) { reply async throws(FetchError) in
+            if !accepts(reply) { refusal = reply }
+        } onBody: { bytes async throws(FetchError) in
+            guard let refusal else { return try onBody(bytes) }
+            reason += bytes.prefix(Self.reasonBytesMax - reason.count)
+            // No more of it is read.
+            if reason.count == Self.reasonBytesMax { throw Self.error(refusal, reason, server) }
         }
-        if let refusal { throw Self.error(refusal, LFSBatch.reason(reason, refusal), server) }
+        if let refusal { throw Self.error(refusal, reason, server) }
         guard completeness != .truncated else {
             throw FetchError(
                 .truncated, .body,
@@ -212,11 +209,11 @@ final class LFSFiles {
     }
 
     private static func error(
-        _ reply: HTTPReply, _ why: String?, _ server: String
+        _ reply: HTTPReply, _ body: [UInt8], _ server: String
     ) -> FetchError {
-        let said = why.map { ": \($0)" } ?? ""
-        let message =
-            "\(server): \(reply.status) \(String(decoding: reply.reason, as: UTF8.self))\(said)"
+        let words = [String(decoding: reply.reason, as: UTF8.self), LFSBatch.reason(body, reply)]
+        let said = words.compactMap(\.self).filter { !$0.isEmpty }.joined(separator: ": ")
+        let message = "\(server): \(reply.status) \(said)"
         switch reply.status {
         case 408, 425, 429, 500...: return FetchError(.temporaryFailure, .body, message)
         default:

@@ -8,9 +8,11 @@ package final class CharsetConverter {
     /// True if a byte was invalid.
     private var hasReplaced = false
 
+    static let namesOfUTF8: Set<String> = ["utf-8", "utf8", "us-ascii"]
+
     /// `nil` when the charset is UTF-8 already or unknown to the system.
     package init?(from charset: String) {
-        if Self.isUTF8(charset) { return nil }
+        if Self.namesOfUTF8.contains(charset) { return nil }
         guard let descriptor = iconv_open("UTF-8//TRANSLIT", charset),
             Int(bitPattern: descriptor) != -1
         else { return nil }
@@ -18,10 +20,6 @@ package final class CharsetConverter {
     }
 
     deinit { iconv_close(descriptor) }
-
-    static func isUTF8(_ charset: String?) -> Bool {
-        charset == "utf-8" || charset == "utf8" || charset == "us-ascii"
-    }
 
     /// Converts complete characters and keeps the rest; invalid bytes become U+FFFD.
     package func convert(_ bytes: ArraySlice<UInt8>) -> [UInt8] {

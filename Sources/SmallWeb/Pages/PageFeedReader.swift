@@ -112,7 +112,7 @@ package struct PageFeedReader {
     /// - Parameter isWhole: True if a last line without a line feed is complete.
     package mutating func finish(isWhole: Bool) {
         let lines = page.finish(isWhole: isWhole)
-        let isOwn = saysFeed && page.sniffed == .other && !isBlank
+        let isOwn = saysFeed && page.sniffed != .html && !isBlank
         guard page.kind == .feed && page.sniffed != .opml || isOwn else {
             for line in lines where isWhole { add(line) }
             return endDay()

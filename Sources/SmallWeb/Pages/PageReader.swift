@@ -78,8 +78,8 @@ package struct PageReader {
             }
         held = kind == .feed || kind == .text && type?.essence != "text/html" ? [] : nil
         charset = kind == .other ? nil : type?.charset.flatMap(CharsetConverter.init(from:))
-        let name = type?.parameters["charset"]?.lowercased()
-        namesCharset = charset != nil || CharsetConverter.isUTF8(name)
+        let name = type?.parameters["charset"]?.lowercased() ?? ""
+        namesCharset = charset != nil || CharsetConverter.namesOfUTF8.contains(name)
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
         section = heading.map { GemtextSection(under: $0) }
         (self.base, self.registry, self.readsSource) = (base.withoutPassword, registry, readsSource)
@@ -148,13 +148,11 @@ package struct PageReader {
             return []
         }
         beginning += bytes
-        // Other text must not wait for its beginning to be long.
-        let mayBegin = kind == .feed || FeedSniffer.mayBegin(beginning[...])
-        guard isLast || !mayBegin || beginning.count >= FeedSniffer.bytesMax else {
+        sniffed = FeedSniffer.kind(of: beginning[...])
+        guard isLast || sniffed != nil || beginning.count >= FeedSniffer.bytesMax else {
             held = beginning
             return []
         }
-        sniffed = mayBegin ? FeedSniffer.kind(of: beginning[...]) : .other
         if sniffed?.isFeed ?? false {
             kind = .feed
             feedReader.add(text(of: beginning[...]))

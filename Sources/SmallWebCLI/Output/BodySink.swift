@@ -27,12 +27,7 @@ final class BodySink {
             }
         }
 
-        var isFile: Bool {
-            switch self {
-            case .standardOutput, .rawStandardOutput, .nowhere: false
-            case .file, .remoteName: true
-            }
-        }
+        var isFile: Bool { if case .file = self { true } else { takesFreeName } }
     }
 
     let destination: Destination
@@ -57,15 +52,13 @@ final class BodySink {
     /// - Parameters:
     ///   - uri: The requested URL: a redirect must not choose the name of a file.
     ///   - offset: The first byte that is asked for.
-    ///   - canResume: True if another request can ask for the rest of a body that is cut off.
+    ///   - canResume: True if another request can ask for the rest.
     init(
         _ destination: Destination, target: BodyTarget, uri: URI, settings: Settings,
         offset: Int = 0, canResume: Bool = false
     ) {
         let isGiven = if case .from = settings.fetch.resume { true } else { false }
-        rest =
-            destination.continues(settings.fetch.resume, uri)
-            ? (offset, isGiven) : nil
+        rest = destination.continues(settings.fetch.resume, uri) ? (offset, isGiven) : nil
         // A file with links, or laid out, is not the beginning of a body.
         keepsPart =
             canResume && settings.output.keepsParts && settings.output.listing == nil
@@ -109,45 +102,42 @@ final class BodySink {
     /// True if `--skip-existing` applies. Does not count files written for other URLs of this run,
     /// nor with `-C -` one that has a part of a newer one.
     static func isEnough(_ path: String, _ uri: URI, _ settings: Settings) -> Bool {
-        let output = settings.output
-        guard output.existing == .enough, FileOutput.isTaken(path),
-            !output.made.has(path, ofOtherThan: uri)
-        else { return false }
-        guard settings.fetch.resume == .fromFile else { return true }
-        return (try? PartFile.beginning(of: path)).map { $0.part == nil } ?? false
+        settings.output.existing == .enough && FileOutput.isTaken(path)
+            && !settings.output.made.has(path, ofOtherThan: uri)
+            && (settings.fetch.resume != .fromFile
+                || (try? PartFile.beginning(of: path))?.part == nil)
     }
 
     func begin(_ head: Head) throws(FetchError) {
         if head.isUnchanged {
             isUnchanged = true
-            path = Self.path(destination, uri, settings.output).map(FileOutput.absolute)
+            self.path = Self.path(destination, uri, settings.output).map(FileOutput.absolute)
             return
         }
+        let (path, clash): (String, FileOutput.Clash)
+        let existing = settings.output.existing
         switch destination {
-        case .standardOutput, .rawStandardOutput, .nowhere: break
-        case .file(let path):
-            let isKept = settings.output.existing == .kept && FileOutput.isTaken(path)
-            file = try FileOutput(
-                path, clash: isKept ? .number : .overwrite, rest: rest,
-                createsDirectories: settings.output.createsDirectories, patience: patience)
+        case .standardOutput, .rawStandardOutput, .nowhere: return
+        case .file(let name):
+            let isKept = existing == .kept && FileOutput.isTaken(name)
+            (path, clash) = (name, isKept ? .number : .overwrite)
         case .remoteName(let directory):
             let place = try Self.place(directory, uri, settings.output, makes: true)
             // The name of the file whose length was taken.
-            let named = rest == nil ? nil : FileName.name(for: uri)
-            let name = named ?? FileName.name(for: uri, head: head)
-            let path = place.map { "\($0)/\(name)" } ?? name
+            let known = rest == nil ? nil : FileName.name(for: uri)
+            let name = known ?? FileName.name(for: uri, head: head)
+            path = place.map { "\($0)/\(name)" } ?? name
+            let replaces = [.replaced, .updated].contains(existing)
+            clash = replaces || known != nil && existing != .kept ? .replace : .number
             if Self.isEnough(path, uri, settings) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]
                 return
             }
-            let replaces =
-                [.replaced, .updated].contains(settings.output.existing)
-                || named != nil && settings.output.existing != .kept
-            file = try FileOutput(
-                path, clash: replaces ? .replace : .number, rest: rest,
-                createsDirectories: settings.output.createsDirectories, patience: patience)
         }
+        file = try FileOutput(
+            path, clash: clash, rest: rest,
+            createsDirectories: settings.output.createsDirectories, patience: patience)
         if keepsPart { file?.note(head.bodyState) }
         if settings.output.existing == .updated { file?.comparison = .asked }
         if settings.output.takesRemoteTime {

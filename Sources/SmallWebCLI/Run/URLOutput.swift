@@ -244,9 +244,15 @@ final class URLOutput: Output {
         var message: String?
         (outcome, message) = report(result)
         if let leftover, let uri = job.request?.uri {
+            let path = BodySink.path(destination, uri, settings.output)
+            let names = path.map { [$0, resolvingLinks($0)] } ?? []
+            let isNamed = names.contains { [$0, FileOutput.partName($0)].contains(leftover) }
+            // Otherwise the reply has named it.
+            let place = settings.output.directory.map { $0 + "/" } ?? ""
+            let name = leftover.dropFirst(leftover.hasPrefix(place) ? place.count : 0).dropLast(5)
+            let options = isNamed ? context.isBulk ? " --skip-existing" : "" : " -o \(name)"
             context.messages.hint(
-                "\(leftover) has the part that came: \(options(toContinue: leftover, uri)) "
-                    + "continues it")
+                "\(leftover) has the part that came: -C -\(options) continues it")
         }
         guard let recorder else { return outcome }
         let (line, problem) = try await recorder.finish(
@@ -264,19 +270,6 @@ final class URLOutput: Output {
             record = spool
         }
         return outcome
-    }
-
-    /// The options that continue a file, in addition to those of this run.
-    private func options(toContinue file: String, _ uri: URI) -> String {
-        let path = BodySink.path(destination, uri, settings.output)
-        let names = path.map { [$0, resolvingLinks($0)] } ?? []
-        if names.contains(where: { file == $0 || file == FileOutput.partName($0) }) {
-            return context.isBulk ? "-C - --skip-existing" : "-C -"
-        }
-        // The reply has named it.
-        let name = file.hasSuffix(".part") ? String(file.dropLast(5)) : file
-        let place = settings.output.directory.map { $0 + "/" } ?? ""
-        return "-o \(name.hasPrefix(place) ? String(name.dropFirst(place.count)) : name) -C -"
     }
 
     /// Writes the buffered output and then the ledger's record, so that the ledger has delivered

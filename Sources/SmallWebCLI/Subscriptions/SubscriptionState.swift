@@ -239,11 +239,9 @@ extension SubscriptionState.Page {
             switch name {
             case "time", "size", "exit":
                 guard let number else { return nil }
-                switch name {
-                case "time": time = number
-                case "size": size = number
-                default: exit = min(number, 255)
-                }
+                if name == "time" { time = number }
+                if name == "size" { size = number }
+                if name == "exit" { exit = min(number, 255) }
             case "sha256": sha256 = value
             case "compared": compared = value
             case "validator":

@@ -250,44 +250,30 @@ package struct DatedText: Sendable, Hashable {
         return scalar.map(isWord) ?? false
     }
 
-    /// Length of a leading separator in bytes: space, tab, `-`, `:`, `|`, `/`, `,`, `–`, `—`, `·`;
-    /// 0 for anything else.
-    private static func separatorCount(_ text: ArraySlice<UInt8>) -> Int {
-        guard let first = text.first else { return 0 }
-        switch first {
-        case ASCII.space, ASCII.tab, UInt8(ascii: "-"), ASCII.colon, UInt8(ascii: "|"),
-            ASCII.slash, UInt8(ascii: ","):
-            return 1
-        case 0xE2:
-            let isDash =
-                text.starts(with: [0xE2, 0x80]) && [0x93, 0x94].contains(text.prefix(3).last)
-            return isDash ? 3 : 0
-        case 0xC2: return text.starts(with: [0xC2, 0xB7]) ? 2 : 0
-        default: return 0
-        }
+    private static let separators = [" ", "\t", "-", ":", "|", "/", ",", "–", "—", "·"].map {
+        Array($0.utf8)
     }
 
     private static func withoutSeparators(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var text = text
-        while case let count = separatorCount(text), count > 0 { text = text.dropFirst(count) }
+        while let mark = separators.first(where: { text.starts(with: $0) }) {
+            text = text.dropFirst(mark.count)
+        }
         return text
     }
 
     private static func withoutTrailingSeparators(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
         var text = text
-        while !text.isEmpty {
-            if let length = (1...3).first(where: { length in
-                length <= text.count && separatorCount(text.suffix(length)) == length
-            }) {
-                text = text.dropLast(length)
+        while true {
+            if let mark = separators.first(where: { text.suffix($0.count).elementsEqual($0) }) {
+                text = text.dropLast(mark.count)
             } else if text.suffix(2).elementsEqual("..".utf8) {
                 // Leader dots of a table.
-                while text.last == ASCII.dot { text.removeLast() }
+                text = text.dropLast { $0 == ASCII.dot }
             } else {
-                break
+                return text
             }
         }
-        return text
     }
 
     /// True for an extension such as `.txt`.

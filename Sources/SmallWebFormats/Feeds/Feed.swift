@@ -164,13 +164,5 @@ package enum FeedText {
     }
 
     /// Characters that RFC 3986 does not allow.
-    private static func isUnwise(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"), UInt8(ascii: "\\"),
-            UInt8(ascii: "^"), UInt8(ascii: "`"), UInt8(ascii: "{"), UInt8(ascii: "|"),
-            UInt8(ascii: "}"):
-            true
-        default: false
-        }
-    }
+    private static func isUnwise(_ byte: UInt8) -> Bool { "\"<>\\^`{|}".utf8.contains(byte) }
 }

@@ -15,16 +15,11 @@ package enum FeedSniffer {
 
     package static let bytesMax = 65_536
 
-    /// False for a text that no more bytes make a feed.
-    package static func mayBegin(_ bytes: ArraySlice<UInt8>) -> Bool {
-        let first = bytes.withoutByteOrderMark.first { !ASCII.isWhiteSpace($0) }
-        // Two are the marks of UTF-16, and one begins that of UTF-8.
-        return first.map { [0x3C, 0x7B, 0xFE, 0xFF].contains($0) } ?? true
-            || bytes.count < 3 && bytes.first == 0xEF
-    }
-
-    /// - Parameter bytes: The first ``bytesMax``, or all of a shorter document.
-    package static func kind(of bytes: ArraySlice<UInt8>) -> Kind {
+    /// - Parameter bytes: The first ``bytesMax``, or fewer.
+    /// - Returns: `nil` while more bytes may tell.
+    package static func kind(of bytes: ArraySlice<UInt8>) -> Kind? {
+        // Perhaps a part of a byte order mark.
+        guard bytes.count > 2 else { return nil }
         var text = bytes.prefix(bytesMax)
         // Without the zero bytes of UTF-16, the markup is ASCII.
         if text.starts(with: [0xFF, 0xFE]) || text.starts(with: [0xFE, 0xFF]) {
@@ -37,7 +32,7 @@ package enum FeedSniffer {
             let isFeed =
                 head.contains(text: "jsonfeed.org/version/")
                 || head.contains(text: "jsonfeed.org\\/version\\/")
-            return isFeed ? .jsonFeed : .other
+            return isFeed ? .jsonFeed : nil
         }
         var tokens = XMLTokens(text)
         while let token = tokens.next() {
@@ -45,10 +40,11 @@ package enum FeedSniffer {
             case .start(let name, _):
                 return root(String(decoding: name.map(ASCII.lowercased), as: UTF8.self))
             case .text(let text) where text.allSatisfy(ASCII.isWhiteSpace): continue
+            case .text(let text) where text.elementsEqual("<".utf8): return nil
             default: return .other
             }
         }
-        return .other
+        return nil
     }
 
     /// The kind of a document by the name of its first element.

@@ -86,9 +86,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
 
     /// `Sat, 06 Apr 2024 12:00:00 +0000` (RFC 822 with the years of RFC 1123).
     private static func rfc822Date(_ unixSeconds: Int) -> String {
-        let time = UTCDate(unixSeconds)
-        let (day, year) = ("\(time.day.day)".padded(to: 2), "\(time.day.year)".padded(to: 4))
-        return "\(time.day.weekdayName), \(day) \(time.day.monthName) \(year) \(time.clock) +0000"
+        HTTPDate.text(unixSeconds).dropLast(3) + "+0000"
     }
 
     private func gemtext(_ feed: Feed) -> [UInt8] {
