@@ -332,7 +332,7 @@ import Testing
         (["refs", "https"], "https://\tHTTP over TLS through libcurl (RFC 9110)\n:nospace\n"),
         (["get", "--color="], "--color=auto\n--color=always\n--color=never\n:\n"),
         (["get", "--body=t"], "--body=text\n:\n"),
-        (["get", "--fields", "url,st"], "url,status\n:\n"),
+        (["get", "--fields", "url,st"], "url,stale\nurl,status\n:\n"),
         (["get", "--fields=url,ur"], "--fields=url,url_input\n:\n"),
         (["get", "--only", "timeout,con"], "timeout,connect\n:\n"),
         (["get", "--trust", "lo"], "locked\n:\n"),

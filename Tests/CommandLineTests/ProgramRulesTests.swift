@@ -73,6 +73,26 @@ struct ProgramRulesTests {
         #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
     }
 
+    /// Its part is continued while there is an older file, over every scheme that can resume.
+    @Test(arguments: [["-C", "-"], ["-c"], ["-C", "4"]])
+    func thePartOfAFileIsContinued(_ way: [String]) throws {
+        let folder = try smallweb.plugin(
+            """
+            #!/bin/sh
+            [ "$SMALLWEB_OFFSET" = 4 ] || exit 1
+            echo '{"type":"head","class":"success","offset":4}' >&3
+            echo ' and half' >&4
+            """, scheme: Smallweb.noServer + #", "resume": true"#)
+        let file = smallweb.home.file("f")
+        for (text, name) in [("the older one", file), ("half", file + ".part")] {
+            try smallweb.write(text, to: name, mode: 0o600)
+        }
+        let result = try smallweb.run(["get", "--plugin", folder] + way + ["-o", file, "trial:x"])
+        #expect(result.status == 0, "\(result.errors)")
+        #expect(try String(contentsOfFile: file, encoding: .utf8) == "half and half\n")
+        #expect(smallweb.home.content("f.part") == nil)
+    }
+
     @Test func onlyWhatCanBeContinuedIs() throws {
         let none = try get("echo hello >&4", "-C", "4", "trial:x")
         #expect(none.status == 2 && none.errors.contains("cannot resume"), "\(none.errors)")

@@ -21,7 +21,7 @@ extension Command {
 struct PluginCommand {
     fileprivate static let actions: [Command] = [
         .action(
-            "list", "each with its schemes; Guppy and Text come along",
+            "list", "all of them; Guppy and Text come along",
             manual: "Lists name, kind, schemes, version, folder and problem: why a plugin cannot "
                 + "be used, or which one is used instead.",
             examples: ["smallweb plugin list --json | jq .name": "Their names"],

@@ -3,9 +3,11 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 /// The links of a page, from gemtext or from the plugin's items: tab-separated lines, on a terminal
-/// columns.
+/// columns; or records before the page's own.
 final class LinkList: EventSink {
-    private let sink: BodySink
+    /// `nil` for records.
+    private let sink: BodySink?
+    private let records: LinkRecords?
     private let log: FetchLog
     private let registry: Registry
     private let style: PageStyle?
@@ -21,17 +23,20 @@ final class LinkList: EventSink {
 
     /// - Parameter all: True to include lines without a link.
     init(to sink: BodySink, log: FetchLog, registry: Registry, _ style: PageStyle, all: Bool) {
-        self.sink = sink
-        self.log = log
-        self.registry = registry
+        (self.sink, records, self.log, self.registry) = (sink, nil, log, registry)
         self.style = Environment.isTerminal(1) && !sink.destination.isFile ? style : nil
         listsAll = all
+    }
+
+    init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
+        (sink, self.records, self.log, self.registry) = (nil, records, log, registry)
+        (style, listsAll) = (nil, all)
     }
 
     func take(_ event: Event) throws(FetchError) {
         switch event {
         case .head(let head):
-            try sink.begin(head)
+            try sink?.begin(head)
             reader = PageReader(head, base: log.uri, registry: registry)
         case .body, .item:
             for link in reader?.links(in: event) ?? [] { try add(link) }
@@ -46,15 +51,16 @@ final class LinkList: EventSink {
         let isWhole = ending.completeness != .truncated
         for link in reader?.lastLinks(isWhole: isWhole) ?? [] { try add(link) }
         try writeRows()
-        try sink.commit(ending)
-        reader?.noteUseless(ending, log, isWarning: true)
-        if reader?.readsLinks == true, !hasLinks, ending.outcome == .ok {
+        try sink?.commit(ending)
+        reader?.noteUseless(ending, log, isWarning: records == nil)
+        if records == nil, reader?.readsLinks == true, !hasLinks, ending.outcome == .ok {
             log.note(.note(Note("no-links", "the page has no links")))
         }
     }
 
     private func add(_ link: Link) throws(FetchError) {
         guard link.isLink || listsAll else { return }
+        if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         hasLinks = true
         let label = TerminalText.withoutSequences(link.text[...])
@@ -68,7 +74,7 @@ final class LinkList: EventSink {
         guard !rows.isEmpty else { return }
         let lines = style.map(columns) ?? rows.map { "\($0.url)\t\($0.text)\n" }.joined()
         rows.removeAll(keepingCapacity: true)
-        try sink.writeSafe(Array(lines.utf8)[...])
+        try sink?.writeSafe(Array(lines.utf8)[...])
     }
 
     private func columns(_ style: PageStyle) -> String {
@@ -101,39 +107,6 @@ final class LinkList: EventSink {
             plain.unicodeScalars.append(isControl ? " " : scalar)
         }
         return plain
-    }
-}
-
-/// Writes the links of a page as records, before the page's own.
-final class LinkRecorder: EventSink {
-    private let records: LinkRecords
-    private let log: FetchLog
-    private let registry: Registry
-    private let listsAll: Bool
-    /// `nil` before the head.
-    private var reader: PageReader?
-
-    /// - Parameter all: True to include lines without a link.
-    init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
-        (self.records, self.log, self.registry, listsAll) = (records, log, registry, all)
-    }
-
-    func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head): reader = PageReader(head, base: log.uri, registry: registry)
-        case .body, .item: for link in reader?.links(in: event) ?? [] { try add(link) }
-        default: break
-        }
-    }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        let isWhole = ending.completeness != .truncated
-        for link in reader?.lastLinks(isWhole: isWhole) ?? [] { try add(link) }
-        reader?.noteUseless(ending, log, isWarning: false)
-    }
-
-    private func add(_ link: Link) throws(FetchError) {
-        if link.isLink || listsAll { try records.add(link, base: log.uri) }
     }
 }
 

@@ -3,49 +3,12 @@ internal import SmallWeb
 internal import SmallWebFormats
 
 /// `--render html` and `markdown`: a page as a markup fragment, safe with any content.
-final class PageMarkup: EventSink {
-    private let target: BodyTarget
-    private let log: FetchLog
-    private let registry: Registry
-    private var writer: MarkupWriter
-    /// `nil` before the head.
-    private var reader: PageReader?
+struct PageMarkup {
+    var writer: MarkupWriter
+    let registry: Registry
 
-    init(
-        to target: BodyTarget, log: FetchLog, registry: Registry, _ format: MarkupWriter.Format
-    ) {
-        (self.target, self.log, self.registry) = (target, log, registry)
-        writer = MarkupWriter(format)
-    }
-
-    func take(_ event: Event) throws(FetchError) {
-        if case .head(let head) = event { try begin(head) }
-        try write(reader?.read(event) ?? [])
-    }
-
-    /// - Throws: `write` for a body that is not text.
-    private func begin(_ head: Head) throws(FetchError) {
-        let type = head.mediaType
-        if let type, !type.isText {
-            throw FetchError(
-                .write, .output, "\(type.essence) cannot be shown as text",
-                hint: "save it with -O or -o FILE")
-        }
-        reader = PageReader(head, base: log.uri, registry: registry)
-    }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        try write(reader?.finish(isWhole: ending.completeness != .truncated) ?? [])
-        try target.write(writer.finish()[...])
-    }
-
-    private func write(_ lines: [PageLine]) throws(FetchError) {
-        let bytes = lines.flatMap(markup)
-        if !bytes.isEmpty { try target.write(bytes[...]) }
-    }
-
-    private func markup(of line: PageLine) -> [UInt8] {
-        if let link = reader?.link(line), link.kind != .info {
+    mutating func bytes(of line: PageLine, _ link: Link?) -> [UInt8] {
+        if let link, link.kind != .info {
             return writer.link(link.text[...], to: url(of: link), note: note(link.kind))
         }
         guard case .gemtext(let line) = line.content else { return writer.preformatted(line.bytes) }

@@ -64,7 +64,7 @@ enum PartFile {
     /// True if there is none, or one that a fetch has left and no other is writing.
     static func mayReplace(_ name: String) -> Bool {
         do throws(SystemError) {
-            let file = try Descriptor(opening: name, O_RDWR | O_NONBLOCK | O_NOFOLLOW)
+            let file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             // A file system without attributes cannot tell.
             let isMarked = fgetxattr(file.borrowed, attribute, nil, 0) >= 0 || errno == ENOTSUP
             return isMarked && locks(file)

@@ -42,7 +42,7 @@ extension URLOutput {
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if let links = records?.links {
             sinks.append(
-                LinkRecorder(links, log: log, registry: registry, all: output.listsAll))
+                LinkList(links, log: log, registry: registry, all: output.listsAll))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)
@@ -57,11 +57,9 @@ extension URLOutput {
         to target: BodyTarget, _ log: FetchLog, _ registry: Registry, _ style: PageStyle
     ) -> any EventSink {
         let isLaidOut = !settings.fetch.wantsRawBody
-        if isLaidOut, let format = settings.output.rendering.markup {
-            return PageMarkup(to: target, log: log, registry: registry, format)
-        }
+        let markup = isLaidOut ? settings.output.rendering.markup : nil
         return TerminalBody(
             to: target, log: log, registry: registry, style: style, isLaidOut: isLaidOut,
-            page: settings.output.page)
+            page: markup == nil ? settings.output.page : nil, markup: markup)
     }
 }

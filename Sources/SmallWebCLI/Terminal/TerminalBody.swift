@@ -2,8 +2,8 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// A body on a terminal: gemtext and menus laid out, other text without control characters. Refuses
-/// binary data.
+/// A body on a terminal: gemtext and menus laid out, other text without control characters; or any
+/// page as markup. Refuses binary data.
 final class TerminalBody: EventSink {
     private enum Form {
         case laidOut
@@ -23,13 +23,15 @@ final class TerminalBody: EventSink {
     private let log: FetchLog
     private let registry: Registry
     private let page: OpenedPage?
+    private var markup: PageMarkup?
     private var filter = TerminalText.Filter()
 
     /// - Parameter isLaidOut: False to remove control characters only.
     init(
         to target: BodyTarget, log: FetchLog, registry: Registry, style: PageStyle,
-        isLaidOut: Bool, page: OpenedPage? = nil
+        isLaidOut: Bool, page: OpenedPage? = nil, markup: MarkupWriter.Format? = nil
     ) {
+        self.markup = markup.map { PageMarkup(writer: MarkupWriter($0), registry: registry) }
         self.target = target
         self.log = log
         self.registry = registry
@@ -55,7 +57,7 @@ final class TerminalBody: EventSink {
         let type = head.mediaType
         if let type, !type.isText {
             // With --render a program gets unsupported types unchanged.
-            guard style.isForReading || Environment.isTerminal(1) else {
+            guard style.isForReading || markup != nil || Environment.isTerminal(1) else {
                 form = .bytes
                 return
             }
@@ -66,7 +68,7 @@ final class TerminalBody: EventSink {
         self.reader = reader
         // The source of a feed is shown as it is, but by a reader.
         let isPage = isLaidOut && (reader.kind == .gemtext || reader.kind == .menu)
-        form = isPage || style.isForReading ? .laidOut : .text
+        form = isPage || style.isForReading || markup != nil ? .laidOut : .text
         view = PageView(style: style, isMenu: reader.kind == .menu)
         if page?.isInSession ?? false {
             let age = log.recalled.map { " (as of \(UTCDate.second($0.date).prefix(10)))" } ?? ""
@@ -75,7 +77,7 @@ final class TerminalBody: EventSink {
     }
 
     private func refusal(of type: MediaType) -> FetchError {
-        guard style.isForReading || !Environment.isTerminal(1) else {
+        guard style.isForReading || markup != nil || !Environment.isTerminal(1) else {
             return FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
                 hint: "save it with -O or -o FILE, or insist with -o -")
@@ -88,6 +90,10 @@ final class TerminalBody: EventSink {
     }
 
     private func show(_ lines: [PageLine]) throws(FetchError) {
+        if markup != nil {
+            let bytes = lines.flatMap { markup?.bytes(of: $0, reader?.link($0)) ?? [] }
+            return bytes.isEmpty ? () : try target.write(bytes[...])
+        }
         var shown = ""
         for line in lines {
             shown += view.lines(of: line, reader?.link(line))
@@ -105,6 +111,7 @@ final class TerminalBody: EventSink {
         switch form {
         case .laidOut:
             try show(reader?.finish(isWhole: ending.completeness != .truncated) ?? [])
+            if let rest = markup?.writer.finish() { return try target.write(rest[...]) }
             try target.write(view.references())
         case .text:
             var rest = filter.filter(reader?.text(of: [], isLast: true) ?? [], isLast: true)
