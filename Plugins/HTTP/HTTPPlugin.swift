@@ -36,6 +36,12 @@ public struct HTTPPlugin: ProtocolHandler {
         [HTTPOptions.header, HTTPOptions.request, HTTPOptions.userAgent, HTTPOptions.referer]
     }
 
+    /// Also a method other than those that read (RFC 9110 §9.2.1), without a body.
+    public func carriesData(_ request: Request) -> Bool {
+        let method = request.options.text("request") ?? "GET"
+        return request.input != nil || !["GET", "HEAD", "OPTIONS", "TRACE"].contains(method)
+    }
+
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried {

@@ -77,6 +77,12 @@ package struct FixtureTest: Sendable {
         return report
     }
 
+    /// True if the plugin does what a fixture expects, however its reply comes.
+    package func passes(_ name: String, _ text: [UInt8], on loop: EventLoop) async -> Bool {
+        let report = await report((name, text), on: loop)
+        return report.failure == nil && report.refusal == nil
+    }
+
     private func keepsDatagrams(_ wire: WireCase) -> Bool {
         let scheme = URI.scheme(of: wire.url)
         return plugin.schemes.contains { $0.name == scheme && $0.transport == .udp }

@@ -112,6 +112,8 @@ private struct FixtureDialer: ProgramHost {
     let request: Request
     let hop: Hop
 
+    var isRecorded: Bool { true }
+
     private func server() throws(FetchError) -> ScriptedServer {
         guard let wire else {
             throw FetchError(

@@ -279,6 +279,8 @@ final class ScriptedDialer: ProgramHost, ProgramNetwork {
         self.deadline = deadline
     }
 
+    var isRecorded: Bool { true }
+
     /// The endpoints or URLs that it has connected to.
     var dialled: [String] {
         if let opened { return [opened] }

@@ -122,11 +122,14 @@ struct CertificateLabTests {
 
     /// A fetch, its record, and whether the server got anything.
     private func visit(
-        _ specimen: Specimen, _ options: [String], smallweb: Smallweb
+        _ specimen: Specimen, _ options: [String], smallweb: Smallweb,
+        _ scheme: String = "gemini", _ path: String = "/about"
     ) throws -> (record: JSON, request: Bool) {
+        let isGemini = scheme == "gemini"
         let server = try LoopbackServer(
-            tls: specimen.certificate, handler: DemoSites.gemini())
-        let url = "gemini://\(specimen.host):\(server.port)/about"
+            tls: specimen.certificate,
+            handler: isGemini ? DemoSites.gemini() : DemoSites.web(noting: Recorder()))
+        let url = "\(scheme)://\(specimen.host):\(server.port)\(path)"
         let resolve =
             specimen.host == "127.0.0.1"
             ? [] : ["--resolve", "\(specimen.host):\(server.port):127.0.0.1"]
@@ -203,6 +206,35 @@ struct CertificateLabTests {
                 if expected.verdict == "refused" {
                     #expect(record["tls"]?["verify"]?.string == "failed", "\(name)")
                 }
+            }
+        }
+    }
+
+    /// libcurl tells nothing of a certificate that it refuses: its record has it all the same.
+    @Test(arguments: [("https", "/about"), ("git+https", "/demo.git")])
+    func aCertificateThatLibcurlRefusesIsShown(_ scheme: String, _ path: String) throws {
+        let other = "sha256:" + String(repeating: "ab", count: 32)
+        for specimen in Self.specimens() {
+            // libcurl wants longer keys than our own judgement.
+            let isVouchedFor = specimen.isVouchedFor && !specimen.name.hasPrefix("RSA with 1024")
+            let cases: [([String], String, Int, String)] = [
+                ([], "ca", isVouchedFor ? 0 : 60, isVouchedFor ? "ca" : "refused"),
+                (["-k"], "none", 0, "skipped"), (["--pin", specimen.key], "pin", 0, "pinned"),
+                (["--pin", other], "pin", 90, "changed"),
+            ]
+            for (options, policy, exit, verdict) in cases {
+                let (record, hasRequest) = try visit(
+                    specimen, options, smallweb: smallweb(), scheme, path)
+                let name = "\(specimen.name), \(options)"
+                #expect(record["exit"]?.int == exit, "\(name)")
+                #expect(record["trust"]?["verdict"]?.string == verdict, "\(name)")
+                #expect(record["trust"]?["policy"]?.string == policy, "\(name)")
+                #expect(hasRequest == (exit == 0), "\(name)")
+                let tls = record["tls"]
+                #expect(
+                    tls?["cert"]?["sha256"]?.string == specimen.certificate.sha256.hex, "\(name)")
+                #expect(tls?["chain_length"]?.int == 1 + specimen.certificate.chain.count)
+                #expect(Schema.shared.problems(record) == [])
             }
         }
     }

@@ -182,6 +182,37 @@ def test_parts_of_a_file(fs):
         assert file.seek(-5, 2) == len(BYTES) - 5 and file.read() == BYTES[-5:]
 
 
+@SCHEMES
+def test_what_readers_in_blocks_ask_for(fs, scheme):
+    url = FILES[scheme] + "data/table.csv"
+    assert fs.size(url) == fs.sizes([url])[0] == len(TABLE)
+    with fs.open(url) as file:
+        assert file.size == len(TABLE)
+    assert fs.read_block(url, 0, 5) == TABLE[:5] and fs.read_block(url, 7, None) == TABLE[7:]
+    assert fs.read_block(url, 3, 12, b"\n") == TABLE[12:20] and fs.read_block(url, 90, 5) == b""
+    assert fs.tail(url, 4) == TABLE[-4:] and fs.head(url, 4) == TABLE[:4]
+    # What is kept of an earlier reading is older, so that nobody takes it for the page.
+    first = fs.modified(url)
+    assert first.tzinfo and first < fs.modified(url)
+
+
+def test_duckdb_reads_by_it(fs, tmp_path):
+    duckdb = pytest.importorskip("duckdb")
+    sql = duckdb.connect()
+    sql.sql(f"copy (select i from range(5000) t(i)) to '{tmp_path}/p.parquet'")
+    shutil.copy(tmp_path / "p.parquet", ROOT / "gemini/data/p.parquet")
+    sql.register_filesystem(fs)
+    for query, count in (
+        (f"read_csv('{GEMINI}data/table.csv')", 2), (f"read_parquet('{GEMINI}data/p.parquet')", 5000),
+        (f"read_parquet(['{GEMINI}data/p.parquet', '{GEMINI}data/p.parquet'])", 10_000),
+    ):
+        assert sql.sql(f"select count(*) from {query}").fetchall() == [(count,)], query
+    # It changes, and is read anew.
+    sql.sql(f"copy (select i from range(9) t(i)) to '{tmp_path}/q.parquet'")
+    shutil.copy(tmp_path / "q.parquet", ROOT / "gemini/data/p.parquet")
+    assert sql.sql(f"select count(*) from read_parquet('{GEMINI}data/p.parquet')").fetchall() == [(9,)]
+
+
 def test_a_text_is_read_as_lines(fs):
     with fsspec.open(GEMINI + "data/table.csv", "rt", newline=None) as file:
         assert file.read().splitlines() == ["place,rain", "here,1", "there,2"]

@@ -174,15 +174,32 @@ END
     for file in a.warc.gz wget.warc.gz warcio.warc.gz; do
         sw warc index "$work/$file"
         status_is 0
-        "$tools/cdxj-indexer" -s --records response,revisit "$work/$file" 2>"$err" | grep '"url": "http' \
-            >"$work/theirs"
-        sed -E '/"url": "http/!d; s/, "(exchange|chains)": "[^"]*"//g' "$work/$file.cdxj" >"$work/ours"
+        "$tools/cdxj-indexer" -s "$work/$file" 2>"$err" | grep '"url": "http' >"$work/theirs"
+        sed -E '/"url": "http/!d; s/, "(fraction|exchange|chains)": "[^"]*"//g' "$work/$file.cdxj" >"$work/ours"
         must test -s "$work/theirs"
         diff "$work/theirs" "$work/ours" >"$out" || problem "the same lines"
     done
     sw get --replay "$work/wget.warc.gz" "$http/text.txt"
     status_is 0
     out_is "$root/text.txt"
+
+    check "archive: for cdxj-indexer and pywb each reply is a page, and nothing else is"
+    for file in a.warc a.warc.gz; do
+        sw warc list "$file"
+        awk -F '\t' '$2 == "response" || $2 == "revisit" { print $7 }' "$out" | sort >"$work/replies"
+        must test "$(wc -l <"$work/replies")" -ge 6
+        "$tools/cdxj-indexer" "$file" 2>"$err" | grep -o '"url": "[^"]*' | cut -c 9- | sort >"$work/theirs"
+        must diff "$work/replies" "$work/theirs"
+        if [ -x "$tools/cdx-indexer" ]; then
+            # pywb passes over what is not of HTTP.
+            "$tools/cdx-indexer" -j "$file" 2>"$err" | grep -o '"url": "http[^"]*' | cut -c 9- | sort >"$work/theirs"
+            must diff <(grep '^http' "$work/replies") "$work/theirs"
+            must_not grep -q 'warc-fields' <("$tools/cdx-indexer" -j "$file" 2>>"$err")
+        fi
+    done
+
+    check "archive: five processes, killed at random, share a cache"
+    must python3 "$here/../Faults/cache.py" "$smallweb" 8
 
     check "archive: whatever kills it, no more than the last record is lost"
     local round process lost=none

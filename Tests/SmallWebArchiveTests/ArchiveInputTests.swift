@@ -184,12 +184,20 @@ import Testing
     }
 
     /// A record of certificates is short where it is compressed.
-    @Test func ofManyCertificatesTheFirstAreLookedAt() throws {
+    @Test(arguments: [false, true])
+    func ofManyCertificatesTheFirstAreLookedAt(_ isOld: Bool) throws {
         let certificates = (0..<300).map { number in
-            let pem = Certificates.encode([[UInt8(number / 256), UInt8(number % 256)]])
+            let der = [UInt8(number / 256), UInt8(number % 256)]
+            let block = WarcHeader.block(Certificates.kind, Certificates.encode([der]))
+            let old =
+                "-----BEGIN CERTIFICATE-----\n\(Base64.encode(der))\n-----END CERTIFICATE-----\n"
+            let (text, fields) =
+                isOld
+                ? (old, [])
+                : (String(decoding: block, as: UTF8.self), ["Smallweb-Kind: certificates"])
             return TestArchive.record(
-                "metadata", "gemini://h.test/", String(decoding: pem, as: UTF8.self),
-                mediaType: Certificates.mediaType)
+                "metadata", "gemini://h.test/", text, fields,
+                mediaType: isOld ? "application/x-pem-file" : "application/warc-fields")
         }
         let archive = try TestArchive(certificates.joined())
         let replayer = Replayer(try ArchiveIndex([archive.path]))

@@ -70,6 +70,24 @@ public struct GitPlugin: ProtocolHandler {
         if address.isOfContents && !query.isEmpty {
             throw usageError("a path in the repository where references are wanted")
         }
+        var hasHead = false
+        let emit = { (event: Event) async throws(FetchError) in
+            if case .head = event { hasHead = true }
+            try await emit(event)
+        }
+        let own = dialer.isRecorded ? ObjectCache(feeding: cache) : cache
+        do throws(FetchError) {
+            return try await converse(request, address, query, own, dialer, emit) { hasHead }
+        } catch  where error.outcome == .notRecorded && !hasHead {
+            // Archives of version 0.2: a conversation leaves out what earlier ones had brought.
+            return try await converse(request, address, query, cache, dialer, emit) { hasHead }
+        }
+    }
+
+    private func converse(
+        _ request: Request, _ address: GitAddress, _ query: RefQuery, _ cache: ObjectCache,
+        _ dialer: any Dialer, _ emit: Emit, hasHead: () -> Bool
+    ) async throws(FetchError) -> Completeness {
         let conversation: any GitConversation
         if request.scheme.transport == .tcp {
             // Fails for a path that is too long, before a connection is made.
@@ -83,16 +101,11 @@ public struct GitPlugin: ProtocolHandler {
         let files =
             request.scheme.transport == .tcp ? nil : LFSFiles(dialer, request, address)
         let repository = Repository(conversation, address, cache, request.limits, overhead)
-        var hasHead = false
         var completeness = Completeness.complete
         do throws(FetchError) {
-            completeness = try await answer(repository, request, query, files) {
-                event async throws(FetchError) in
-                if case .head = event { hasHead = true }
-                try await emit(event)
-            }
+            completeness = try await answer(repository, request, query, files, emit)
         } catch {
-            guard let refusal = conversation.refusal, !hasHead, error.outcome != .interrupted
+            guard let refusal = conversation.refusal, !hasHead(), error.outcome != .interrupted
             else { throw error }
             try await emit(.head(refusal))
         }

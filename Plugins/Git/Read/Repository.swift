@@ -399,10 +399,15 @@ final class ObjectCache: Sendable {
     // Keyed by text: a key of another type makes every start search for its `==`.
     private let objects = Locked((byID: [String: PackObject](), bytes: 0))
     private static let bytesMax = 16 << 20
+    /// A cache that gets the same objects.
+    private let other: ObjectCache?
+
+    init(feeding other: ObjectCache? = nil) { self.other = other }
 
     subscript(id: ObjectID) -> PackObject? { objects.withLock { $0.byID[id.description] } }
 
     func add(_ object: PackObject) {
+        other?.add(object)
         objects.withLock { objects in
             if objects.bytes + object.content.count > Self.bytesMax { objects = ([:], 0) }
             guard object.content.count <= Self.bytesMax else { return }

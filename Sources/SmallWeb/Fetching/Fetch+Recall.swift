@@ -3,36 +3,59 @@ internal import SmallWebCore
 
 /// Replies that were recorded, before a server is asked or when it cannot be.
 extension Fetch {
+    /// Most recordings, or eights of them, that are tried for one request.
+    private static let triesMax = 64
+
     /// The exchange with the server, or a recording of it.
     mutating func answer() async throws(FetchError) -> Ending {
         let network = fetcher.options.network
-        guard let recall = network.recall, request.upload == nil, request.input == nil,
-            try fetcher.options.identities.identity(
-                for: request.uri, origin: origin, in: fetcher.registry) == nil,
-            let (date, recorded) = recall.find(request)
-        else { return try await exchange(over: network) }
-        let age = Double(max(0, UTCDate.now - date))
-        guard recall.isAlone || age < recall.secondsMax else {
-            return try await renew(date, recorded, network)
+        guard let recall = network.recall else { return try await exchange(over: network) }
+        let identity = try fetcher.options.identities.identity(
+            for: request.uri, origin: origin, in: fetcher.registry)
+        guard identity == nil, handler.isSafe(request) else {
+            let ending = try await exchange(over: network)
+            if [.success, .redirect].contains(ending.head?.replyClass ?? .success) {
+                forget(request.uri)
+            }
+            return ending
         }
-        do throws(FetchError) {
-            log.recalled = (date, false)
-            return try await exchange(over: recorded)
-        } catch  where error.outcome == .notRecorded && log.head == nil {
-            // A recording of another request for the URL.
-            log.recalled = nil
-            return try await exchange(over: network)
+        let first = Double(UTCDate.now + 1) - recall.secondsMax
+        if recall.isAlone || recall.secondsMax > 0 {
+            do throws(FetchError) {
+                return try await play(recall, since: recall.isAlone || first < 0 ? 0 : Int(first))
+            } catch  where error.outcome == .notRecorded && log.head == nil && !recall.isAlone {}
         }
+        return try await renew(recall, network)
     }
 
-    /// Asks the server again; the recording answers if nothing has changed, or for a failure that
-    /// may pass.
-    private mutating func renew(
-        _ date: Int, _ recorded: Network, _ network: Network
+    /// Plays the latest conversation, or one before it if that lacks a part.
+    ///
+    /// - Parameters:
+    ///   - since: Unix seconds of the oldest one.
+    ///   - why: The reason to do without the server; empty for none.
+    private mutating func play(
+        _ recall: Recall, since: Int = 0, why: String = ""
     ) async throws(FetchError) -> Ending {
-        let (asked, why): (Request, String)
-        (asked, request) = (request, await conditional(request, recorded))
+        var times = since * 1_000_000..<Int.max
+        for _ in 1..<Self.triesMax {
+            do throws(FetchError) {
+                return try await exchange(over: recall.network(times), recalled: why)
+            } catch  where error.outcome == .notRecorded && log.head == nil {
+                guard let recorded, times.contains(recorded) else { throw error }
+                times = times.lowerBound..<recorded
+            }
+        }
+        return try await exchange(over: recall.network(times), recalled: why)
+    }
+
+    /// Asks the server; a recording answers if nothing has changed, or for a failure that may pass.
+    private mutating func renew(
+        _ recall: Recall, _ network: Network
+    ) async throws(FetchError) -> Ending {
+        let asked = request
+        guard await condition() else { return try await exchange(over: network) }
         defer { request = asked }
+        var (why, refusal, failure) = ("", Ending?.none, FetchError?.none)
         do throws(FetchError) {
             let ending = try await exchange(over: network, holdsFailures: true)
             let isUnchanged = ending.head?.isUnchanged ?? false
@@ -41,25 +64,36 @@ extension Fetch {
                 try await emit(.head(head))
                 return ending
             }
-            why = isUnchanged ? "" : ending.message ?? "the server refused for now"
+            if !isUnchanged {
+                (why, refusal) = (ending.message ?? "the server refused for now", ending)
+            }
         } catch  where error.isRetryable && log.head == nil {
-            why = error.message
+            (why, failure) = (error.message, error)
         }
         request = asked
-        log.recalled = (date, !why.isEmpty)
-        if !why.isEmpty {
-            let day = UTCDate.second(date).prefix(10)
-            try await emit(.note(Note("stale", "as of \(day): \(why)")))
+        let held = heldBody
+        do throws(FetchError) {
+            return try await play(recall, why: why)
+        } catch  where error.outcome == .notRecorded && log.head == nil {
+            // It was removed, or there was none.
+            if let failure { throw failure }
+            guard let refusal else { return try await exchange(over: network) }
+            if let head = refusal.head { try await emit(.head(head)) }
+            if !held.isEmpty { try await emit(.body(held[...])) }
+            return refusal
         }
-        return try await exchange(over: recorded)
     }
 
-    /// The request for a change since a recording, if its reply can be told from others.
-    private func conditional(_ request: Request, _ recorded: Network) async -> Request {
-        guard request.validator == nil, request.scheme.dialsForItself else { return request }
+    /// Makes the request one for a change since a recording, if its reply can be told from others.
+    ///
+    /// - Returns: False if there is no recording.
+    private mutating func condition() async -> Bool {
+        // For other schemes it is looked for when it is needed.
+        guard request.scheme.dialsForItself else { return true }
         var head: Head?
         let there = fetcher.changed { options in
-            (options.network, options.robots, options.redirects.follows) = (recorded, nil, false)
+            (options.robots, options.redirects.follows) = (nil, false)
+            options.network.recall?.isAlone = true
         }
         var fetch = Fetch(there, request, FetchLog(request.uri)) { event throws(FetchError) in
             guard case .head(let found) = event else { return }
@@ -67,9 +101,23 @@ extension Fetch {
             throw .cancelled
         }
         _ = try? await fetch.run()
-        guard let text = head?.validator else { return request }
-        var conditional = request
-        conditional.validator = Request.Validator(text, of: request.uri)
-        return conditional
+        if request.validator == nil, let text = head?.validator {
+            request.validator = Request.Validator(text, of: request.uri)
+        }
+        return head != nil
+    }
+
+    /// Has recordings of `uri` answer no more (RFC 9111, section 4.4), if the present request asks
+    /// for a change at its server.
+    func forget(_ uri: URI) {
+        guard let recall = fetcher.options.network.recall, uri.host == request.uri.host,
+            handler.carriesData(request)
+        else { return }
+        let schemes = request.scheme.uploads?.replySchemes ?? []
+        for scheme in schemes.isEmpty ? [uri.scheme] : schemes {
+            var changed = uri.withoutFragment
+            (changed.scheme, changed.userinfo) = (scheme, nil)
+            recall.forget(changed)
+        }
     }
 }

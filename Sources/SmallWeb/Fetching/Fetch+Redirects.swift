@@ -49,10 +49,7 @@ extension Fetch {
                 throw .redirect("\(next.scheme.name) cannot resume: \(uri.display)")
             }
             (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
-            guard let entry = fetcher.registry[request.scheme.name] else {
-                preconditionFailure("a request is made from a registry entry")
-            }
-            let carried = entry.handler.carried(
+            let carried = handler.carried(
                 from: request, status: status, isSameOrigin: isSameOrigin(next))
             next.options = carried.options
             next.input = carried.input

@@ -15,6 +15,8 @@ struct Fetch {
     private var hasSentData = false
     /// The connection of the last exchange.
     private var server: Connection?
+    /// ``Hop/recorded`` of the last exchange, and the body that it held back.
+    private(set) var (recorded, heldBody) = (Int?.none, [UInt8]())
     /// True while all servers before the last were at private addresses.
     private var mayLeadToPrivate = true
     let origin: URI
@@ -107,6 +109,7 @@ struct Fetch {
         let (next, note): (Request, Note?)
         do throws(FetchError) {
             (next, note) = try self.target(target, status: head.status)
+            forget(next.uri)
             try await checkWay(to: next)
             try check(next, hops: hops)
         } catch  where error.outcome == .redirectRefused {
@@ -163,10 +166,10 @@ struct Fetch {
     /// One request and its reply. Marks errors after which the server may have data.
     private mutating func sending() async throws(FetchError) -> Ending {
         // Most requests have nothing that a handler could call data.
-        let mayCarry = request.upload != nil || request.input != nil || request.uri.query != nil
-        guard mayCarry,
-            fetcher.registry[request.uri.scheme]?.handler.carriesData(request) ?? false
-        else {
+        let mayCarry =
+            request.upload != nil || request.input != nil || request.uri.query != nil
+            || !request.options.isEmpty
+        guard mayCarry, handler.carriesData(request) else {
             do throws(FetchError) {
                 return try await answer()
             } catch {
@@ -194,7 +197,7 @@ struct Fetch {
         var head: Head?
         /// True while the reply is a redirect that may be followed.
         var isHeld = false
-        var heldBytes = 0
+        var held: [UInt8] = []
         /// True once nothing else is wanted of the reply.
         var isEnough = false
         var menu: MenuItems?
@@ -202,17 +205,18 @@ struct Fetch {
 
     /// One request and its reply. A redirect's head is held back while it may be followed.
     ///
-    /// - Parameter holdsFailures: True to hold back refusals for now, and "not changed".
+    /// - Parameters:
+    ///   - holdsFailures: True to hold back refusals for now, and "not changed".
+    ///   - why: The reason to play a recording though the server was asked, empty for none; `nil`
+    ///     for an exchange with the server.
     mutating func exchange(
-        over network: Network, holdsFailures: Bool = false
+        over network: Network, holdsFailures: Bool = false, recalled why: String? = nil
     ) async throws(FetchError) -> Ending {
-        guard let entry = fetcher.registry[request.uri.scheme] else {
-            preconditionFailure("a request is made from a registry entry")
-        }
-        let hop = try hop(entry.handler)
+        let handler = handler
+        let hop = try hop(handler)
         hop.mayLeadToPrivate = mayLeadToPrivate
         defer {
-            server = hop.connection
+            (server, recorded) = (hop.connection, hop.recorded)
             hop.close()
             log.traffic?.sent += hop.traffic.sent
             log.traffic?.received += hop.traffic.received
@@ -222,7 +226,7 @@ struct Fetch {
         let holdsRedirects = fetcher.options.redirects.follows
         let dialer = try network.dialer(request, hop)
         var reading = Reading(limit: limits.bodyBytesMax)
-        let (page, isProgram) = (request, entry.handler.programVersion != nil)
+        let (page, isProgram) = (request, handler.programVersion != nil)
         let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
         let choosesTypes = !request.mediaTypes.isEmpty
         func take(_ event: Event) async throws(FetchError) {
@@ -238,11 +242,17 @@ struct Fetch {
                     || holdsFailures
                         && (reply.isUnchanged || reply.replyClass == .temporaryFailure)
                 if reading.isHeld { return }
+                if let why, let time = hop.recorded {
+                    let date = time / 1_000_000
+                    log.recalled = (date, !why.isEmpty)
+                    let day = UTCDate.second(date).prefix(10)
+                    if !why.isEmpty { try await emit(.note(Note("stale", "as of \(day): \(why)"))) }
+                }
                 reading.menu = MenuItems(reply, of: page, isHeld: isProgram)
             case .body(let bytes) where reading.isHeld:
                 // A page about the redirect, not the one that was asked for.
-                reading.heldBytes += bytes.count
-                guard reading.heldBytes <= Self.redirectBytesMax else {
+                reading.held += bytes
+                guard reading.held.count <= Self.redirectBytesMax else {
                     throw FetchError(
                         .tooLarge, .body, "the body of the redirect itself is too large",
                         expected: String(Self.redirectBytesMax))
@@ -281,11 +291,12 @@ struct Fetch {
             completeness =
                 if asked.scheme.computesForLong {
                     try await LongWork.within(deadline) { () async throws(FetchError) in
-                        try await entry.handler.fetch(asked, dialer: dialer, emit: take)
+                        try await handler.fetch(asked, dialer: dialer, emit: take)
                     }
                 } else {
-                    try await entry.handler.fetch(asked, dialer: dialer, emit: take)
+                    try await handler.fetch(asked, dialer: dialer, emit: take)
                 }
+            heldBody = reading.held
             for item in reading.menu?.finish() ?? [] { try await emit(.item(item)) }
             if reading.menu?.isCut ?? false {
                 try await emit(
@@ -297,6 +308,7 @@ struct Fetch {
             }
         } catch {
             hop.close()
+            if !reading.isEnough { await (dialer as? NetworkDialer)?.reportRefused(error, request) }
             try hop.tap?.end(reading.isEnough ? .headAlone : .failed(timed(error)))
             try await hop.endSent()
             guard reading.isEnough else { throw error }
@@ -315,6 +327,13 @@ struct Fetch {
             ending.remedy = .listIdentities
         }
         return ending
+    }
+
+    var handler: any ProtocolHandler {
+        guard let entry = fetcher.registry[request.uri.scheme] else {
+            preconditionFailure("a request is made from a registry entry")
+        }
+        return entry.handler
     }
 
     /// A better URL for one that was refused: of another scheme, or with a slash more.

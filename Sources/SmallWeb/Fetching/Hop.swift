@@ -26,6 +26,8 @@ package final class Hop {
     private(set) var connection: Connection?
     /// Number of the attempt, from 1.
     package internal(set) var attempt = 1
+    /// Time of the recording that is played, in microseconds since 1970; `nil` before one is.
+    package var recorded: Int?
     /// Records the traffic; `nil` if nothing is recorded.
     package var tap: (any HopTap)?
     package let emit: Emit

@@ -46,15 +46,19 @@ package struct Recall: Sendable {
     /// Oldest reply that answers without asking the server.
     let secondsMax: Double
     /// True to ask no server.
-    let isAlone: Bool
-    /// The Unix time of the latest reply to a request, and the network that plays it.
-    let find: @Sendable (Request) -> (date: Int, network: Network)?
+    var isAlone: Bool
+    /// Called with a URL whose recordings are out of date from now on.
+    let forget: @Sendable (URI) -> Void
+    /// Plays the latest replies of a time, in microseconds since 1970. A request without one fails
+    /// with `not-recorded`.
+    let network: @Sendable (_ times: Range<Int>) -> Network
 
     package init(
-        secondsMax: Double, isAlone: Bool,
-        find: @escaping @Sendable (Request) -> (date: Int, network: Network)?
+        secondsMax: Double, isAlone: Bool, forget: @escaping @Sendable (URI) -> Void,
+        network: @escaping @Sendable (_ times: Range<Int>) -> Network
     ) {
-        (self.secondsMax, self.isAlone, self.find) = (secondsMax, isAlone, find)
+        (self.secondsMax, self.isAlone, self.forget) = (secondsMax, isAlone, forget)
+        self.network = network
     }
 }
 

@@ -8,6 +8,8 @@ struct NetworkDialer: ProgramHost {
 
     private var trustStore: TrustStore { hop.trustStore }
 
+    var isRecorded: Bool { hop.tap != nil }
+
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         let carrier = try await carrier(to: endpoint)
         let stream = hop.stream(over: hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier)
@@ -85,6 +87,27 @@ struct NetworkDialer: ProgramHost {
         let curl = try curlClient(for: endpoint)
         return DecodingClient(
             hop.tap?.tee(curl) ?? curl, loop: hop.loop, deadline: hop.deadline)
+    }
+
+    /// Reports the certificate that libcurl has refused without showing it: the server shows it in
+    /// another handshake, in which it gets neither a request nor a client certificate.
+    func reportRefused(_ error: FetchError, _ request: Request) async {
+        guard [.untrusted, .trustChanged].contains(error.outcome), hop.connection == nil,
+            request.scheme.dialsForItself, !hop.fetcher.options.http.isSpecial,
+            let place = try? request.endpoint, let resolver = try? hop.resolver(for: place),
+            let route = try? hop.way(to: place).route
+        else { return }
+        let endpoint = Endpoint(host: place.host, port: place.port, security: .tls)
+        var connector = Connector(
+            endpoint: endpoint, loop: hop.loop, resolver: resolver, route: route,
+            handshake: .init(
+                asksAuthorities: trustStore.policy.asksAuthorities, wantsChain: hop.tap != nil
+            ) { _, _ throws(FetchError) in throw error },
+            onAttempt: { _ in })
+        // Only the facts of its handshake are wanted.
+        _ = try? await connector.connect(by: connectDeadline)
+        guard let connection = connector.connection else { return }
+        try? await hop.say(.connected(connection.refused(error, by: trustStore)))
     }
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {

@@ -118,6 +118,8 @@ private struct GuardedDialer: ProgramHost {
 
     func programRunner() throws(FetchError) -> any ProgramRunner { try inner.runner() }
 
+    var isRecorded: Bool { inner.isRecorded }
+
     private func check(_ endpoint: Endpoint) throws(FetchError) {
         guard endpoint == place else {
             throw FetchError(

@@ -14,10 +14,12 @@ package final class PageCache: Sendable {
     private struct State {
         var writer: ArchiveWriter?
         var failure: FetchError?
+        /// By path and file number: a path may get another file.
+        var indexes: [String: CaptureIndex] = [:]
     }
 
-    /// Parts of the size limit that a file may have.
-    private static let filesMin = 8
+    /// Parts of the size limit that a file may have, and that a page may have.
+    private static let (filesMin, pagesMin) = (8, 2)
     private static let suffix = ".warc.gz"
 
     /// - Parameters:
@@ -29,13 +31,19 @@ package final class PageCache: Sendable {
         (self.bytesMax, self.software) = (bytesMax, software)
     }
 
-    /// The archives, the oldest first.
-    package var files: [(path: String, bytes: Int)] {
-        numbers.map { number in
-            var status = stat()
-            let path = path(number)
-            return (path, stat(path, &status) == 0 ? Int(status.st_size) : 0)
-        }
+    /// An archive that is there; its size is that of its index, too.
+    private typealias File = (path: String, bytes: Int, inode: ino_t, changed: Double)
+
+    /// The archives, by their number.
+    private var files: [File] { numbers.compactMap { file(path($0)) } }
+    package var sizes: [(bytes: Int, path: String)] { files.map { ($0.bytes, $0.path) } }
+
+    private func file(_ path: String) -> File? {
+        var (status, index) = (stat(), stat())
+        guard stat(path, &status) == 0 else { return nil }
+        let more = stat(CaptureIndex.path(of: path), &index) == 0 ? Int(index.st_size) : 0
+        let changed = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
+        return (path, Int(status.st_size) + more, status.st_ino, changed)
     }
 
     private var numbers: [Int] {
@@ -51,29 +59,75 @@ package final class PageCache: Sendable {
         "\(directory)/\(prefix)\(number)\(Self.suffix)"
     }
 
-    /// The indexes of all archives that have one; those that a kill has left behind are made first.
+    /// The indexes of all archives as these are now, also while others add to them.
     package func indexes() -> [CaptureIndex] {
-        files.compactMap { path, bytes in
-            if let index = CaptureIndex(of: path), index.isWhole { return index }
-            // A file that cannot be read keeps no page from being fetched.
-            _ = try? CaptureIndex.update(path)
-            return CaptureIndex(of: path)
+        let files = files
+        return state.withLock { state in
+            var indexes: [String: CaptureIndex] = [:]
+            let present = files.compactMap { file in
+                let name = "\(file.path) \(file.inode)"
+                indexes[name] = state.indexes[name] ?? Self.index(of: file.path)
+                return indexes[name]
+            }
+            state.indexes = indexes
+            for index in present { index.follow() }
+            return present
+        }
+    }
+
+    /// The index of an archive; one that a kill has left behind is completed first.
+    private static func index(of path: String) -> CaptureIndex? {
+        if let index = CaptureIndex(of: path), index.isWhole { return index }
+        // A file that cannot be read keeps no page from being fetched.
+        _ = try? CaptureIndex.update(path)
+        return CaptureIndex(of: path)
+    }
+
+    /// Passes time, bytes and URL of each reply that `--offline` may answer with.
+    package func forEachPage(
+        _ body: (_ date: Int, _ bytes: Int, _ url: String) throws(FetchError) -> Void
+    ) throws(FetchError) {
+        let indexes = indexes()
+        var changes: [String: Int] = [:]
+        for index in indexes {
+            try index.forEachLine(aside: true) { line in
+                if line.isChange { changes[line.url] = max(changes[line.url] ?? 0, line.time) }
+            }
+        }
+        for index in indexes {
+            try index.forEachLine(aside: false) { line throws(FetchError) in
+                guard line.time >= changes[line.url] ?? 0 else { return }
+                try body(line.time / 1_000_000, line.exchange.count, line.url)
+            }
         }
     }
 
     /// A network whose pages go into the cache.
     package func recording(_ network: Network) -> Network {
         network.tapped { [self] request, hop in
-            guard request.upload == nil, request.input == nil, !hop.hasIdentity,
-                let archive = writer()
+            let handler = hop.registry[request.scheme.name]?.handler
+            guard !hop.hasIdentity, handler?.isSafe(request) ?? false, let archive = writer()
             else { return nil }
             return RecordingTap(request, hop, archive)
         }
     }
 
-    /// The archive of this run, made when it is needed.
+    /// Has the pages of a URL that are there answer no more.
+    package func forget(_ uri: URI) {
+        do throws(FetchError) {
+            try writer()?.write(IndexLines.change, Array("{}".utf8), of: uri.display)
+        } catch {
+            state.withLock { $0.failure = error }
+        }
+    }
+
+    /// The archive of this run, made when it is needed, and another one when it has become large.
     private func writer() -> ArchiveWriter? {
         state.withLock { state in
+            if let writer = state.writer, writer.bytes > bytesMax / Self.filesMin {
+                state.failure = end(writer)
+                state.writer = nil
+            }
             if state.writer == nil, state.failure == nil {
                 do throws(FetchError) {
                     state.writer = try open()
@@ -91,15 +145,14 @@ package final class PageCache: Sendable {
         } catch {
             throw FetchError(.write, .output, "cannot make the cache \(directory)", error)
         }
-        let last = files.last
         var number = numbers.last ?? 0
-        var isFull = last.map { $0.bytes > bytesMax / Self.filesMin } ?? true
+        var isFull = file(path(number)).map { $0.bytes > bytesMax / Self.filesMin } ?? true
         while true {
             if isFull { number += 1 }
             do throws(FetchError) {
                 return try ArchiveWriter(
                     path(number), software: software, commandLine: "smallweb",
-                    keepsPagesAlone: true)
+                    pageBytesMax: bytesMax / Self.pagesMin)
             } catch {
                 // In use, or damaged. On a full disk the next one would fail, too.
                 guard error.errnoName == nil else { throw error }
@@ -113,28 +166,42 @@ package final class PageCache: Sendable {
     /// - Returns: The error that has kept pages out of the cache.
     package func finish() -> FetchError? {
         let (archive, failure) = state.withLock { state in
-            let result = (state.writer, state.failure ?? state.writer?.failure)
+            let result = (state.writer, state.failure)
             state.writer = nil
             return result
         }
-        guard let archive else { return failure }
+        return archive.flatMap(end) ?? failure
+    }
+
+    private func end(_ archive: ArchiveWriter) -> FetchError? {
         do throws(FetchError) {
             try archive.finishIndex()
         } catch {
-            return failure ?? error
+            return archive.failure ?? error
         }
-        var files = files
-        while files.reduce(0, { $0 + $1.bytes }) > bytesMax, files.count > 1 {
-            Self.remove(files.removeFirst().path)
+        let files = files.sorted { $0.changed < $1.changed }
+        var bytes = files.reduce(0) { $0 + $1.bytes }
+        for file in files where bytes > bytesMax {
+            if Self.remove(file.path) { bytes -= file.bytes }
         }
-        return failure
+        return archive.failure
     }
 
     /// Removes all pages.
-    package func clear() { for file in files { Self.remove(file.path) } }
+    package func clear() {
+        for file in files {
+            unlink(file.path)
+            CaptureIndex.remove(of: file.path)
+        }
+    }
 
-    private static func remove(_ path: String) {
+    /// - Returns: False for an archive that a process adds to.
+    private static func remove(_ path: String) -> Bool {
+        guard let file = try? Descriptor(opening: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW),
+            (try? file.lock()) ?? false
+        else { return false }
         unlink(path)
         CaptureIndex.remove(of: path)
+        return true
     }
 }

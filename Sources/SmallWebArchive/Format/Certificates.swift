@@ -3,29 +3,21 @@ internal import SmallWebCore
 
 /// Certificate chains as records of an archive keep them.
 enum Certificates {
-    static let mediaType = "application/x-pem-file"
+    static let kind = "certificates"
 
     private static let begin = "-----BEGIN CERTIFICATE-----"
     private static let end = "-----END CERTIFICATE-----"
 
-    /// Encodes DER as PEM (RFC 7468).
+    /// Encodes DER in Base64, as JSON.
     static func encode(_ chain: [[UInt8]]) -> [UInt8] {
-        var text: [UInt8] = []
-        for certificate in chain {
-            text.append(begin + "\n")
-            var rest = Array(Base64.encode(certificate).utf8)[...]
-            while !rest.isEmpty {
-                text += rest.prefix(64)
-                text.append(ASCII.lineFeed)
-                rest = rest.dropFirst(64)
-            }
-            text.append(end + "\n")
-        }
-        return text
+        Array("[\"\(chain.map(Base64.encode).joined(separator: "\",\""))\"]".utf8)
     }
 
-    /// Decodes the certificates of a PEM text to DER.
+    /// Decodes the certificates of a record to DER. Up to version 0.2 they were PEM (RFC 7468).
     static func decode(_ pem: [UInt8]) -> [[UInt8]] {
+        if case .array(let chain)? = try? JSONValue.parse(WarcHeader.json(of: pem)) {
+            return chain.compactMap { $0.string.flatMap(Base64.decode) }
+        }
         var (chain, lines) = ([[UInt8]](), String?.none)
         for line in pem.split(whereSeparator: { $0 == 10 || $0 == 13 }) {
             let text = String(decoding: line, as: UTF8.self)

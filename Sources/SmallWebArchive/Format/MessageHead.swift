@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Heads of HTTP messages in the archive's form: always HTTP/1.1, whatever the engine spoke.
+/// Heads of HTTP messages in the archive's form: HTTP/1.0 as it came, everything else as HTTP/1.1.
 enum MessageHead {
     static let mediaType = "application/http"
     static let subtype = String(mediaType.dropFirst("application/".count))
@@ -43,7 +43,7 @@ enum MessageHead {
         var lines = HeaderText.lines(reply.fields.bytes[...])
         guard let first = lines.first else { return [] }
         let rest = first.drop { $0 != ASCII.space && !ASCII.isLineEnd($0) }
-        lines[0] = (version + rest)[...]
+        if reply.version != "1.0" { lines[0] = (version + rest)[...] }
         while let last = lines.last, last.allSatisfy(ASCII.isLineEnd) { lines.removeLast() }
         if let bodyBytes, isChanged || !isFinal(reply) {
             lines.removeAll {

@@ -25,7 +25,7 @@ struct Turns {
 
     /// - Parameter json: `nil` if unknown: the whole reply is then available at once.
     init(_ json: [UInt8]? = nil) {
-        guard let json, let value = try? JSONValue.parse(json[...]),
+        guard let json, let value = try? JSONValue.parse(WarcHeader.json(of: json)),
             case .array(let list)? = value["turns"]
         else { return }
         for case .array(let entry) in list where entry.count == 3 {

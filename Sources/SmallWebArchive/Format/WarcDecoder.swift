@@ -67,7 +67,10 @@ package struct WarcDecoder: Sendable {
                     return nil
                 }
                 guard byte == Self.trailer[matched] else {
-                    throw Malformed(why: "the record's block is not as long as its Content-Length")
+                    // Some programs end a record with one line end.
+                    throw Malformed(
+                        why: "the record's block is not as long as its Content-Length",
+                        isBehindRecord: matched == 2 && byte == WarcHeader.magic[0])
                 }
                 input = input.dropFirst()
                 matched += 1

@@ -171,6 +171,35 @@ package struct WarcHeader: Sendable, Equatable {
     /// The digest in a field, by the field's name in lower case; `nil` for one that proves nothing.
     func digest(_ name: String) -> WarcDigest? { self[name].flatMap(WarcDigest.init) }
 
+    /// The time of the record in microseconds since 1970; `nil` if it is none. Dates may be short.
+    var time: Int? {
+        CaptureIndex.microseconds((self["warc-date"] ?? "").utf8.filter(ASCII.isDigit))
+    }
+
+    // MARK: Metadata of smallweb's own
+
+    /// The kind of a metadata record of ours. Up to version 0.2 each kind had a media type of its
+    /// own, which other programs take for pages.
+    var kind: String? {
+        if let kind = self["smallweb-kind"] { return kind }
+        return contentType == "application/x-pem-file"
+            ? Certificates.kind : contentType?.replacing(text: "application/x-smallweb-", with: "")
+    }
+
+    /// The block of a record of a kind: `application/warc-fields` with one field, whose value is
+    /// JSON.
+    static func block(_ kind: String, _ json: [UInt8]) -> [UInt8] {
+        Array("\(kind): ".utf8) + json.prefix { !ASCII.isLineEnd($0) } + ASCII.crlf
+    }
+
+    /// The JSON in such a block; up to version 0.2 it was all of the block.
+    static func json(of block: [UInt8]) -> ArraySlice<UInt8> {
+        guard let first = block.first, ASCII.isLetter(first),
+            let colon = block.firstIndex(of: ASCII.colon)
+        else { return block[...] }
+        return block[(colon + 1)...]
+    }
+
     /// `<urn:uuid:…>`, unchanged.
     package var id: String? { self["warc-record-id"] }
 

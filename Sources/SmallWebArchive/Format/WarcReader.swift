@@ -13,9 +13,15 @@ package final class WarcReader: @unchecked Sendable {
     package private(set) var offset = 0
     /// The error of the record at ``offset``, once one was found.
     package private(set) var fault: Malformed?
-    /// The first damage that ``nextWhole()`` has passed over.
+    /// The first damage that ``nextWhole()`` has passed over, and true if records may be missing
+    /// there: blank lines and zeros have none.
     package private(set) var damage: FetchError?
+    package private(set) var hasLoss = false
     private var hasWhole = false
+    /// True to pass over blank lines and zeros between records.
+    var skipsPadding = false
+    /// The beginning of the block of the last record of ``nextWhole(keeping:)``.
+    package private(set) var beginning: [UInt8] = []
 
     private let file: Descriptor
     private var decoder = WarcDecoder()
@@ -100,6 +106,7 @@ package final class WarcReader: @unchecked Sendable {
         if isInRecord { try skip() }
         // The last member had more data than its record.
         if let fault { throw broken(fault) }
+        if skipsPadding { try passPadding() }
         if input.isEmpty, try !fill() {
             offset = position
             return nil
@@ -113,28 +120,47 @@ package final class WarcReader: @unchecked Sendable {
         return header
     }
 
+    private func passPadding() throws(FetchError) {
+        offset = position - input.count
+        while true {
+            input = input.drop { $0 == 0 || ASCII.isLineEnd($0) }
+            guard input.isEmpty, try fill() else { break }
+        }
+        guard position - input.count > offset else { return }
+        damage = damage ?? broken(Malformed(why: "blank lines or zeros are not a record"))
+        fault = nil
+    }
+
     /// The next whole record, leaving the reader behind it. Damaged records are skipped; a record
     /// truncated by the end of the file is the last one.
     ///
+    /// - Parameter limit: Bytes of the block to keep as ``beginning``.
     /// - Throws: ``damage`` if no record is whole; `read`.
-    package func nextWhole() throws(FetchError) -> WarcHeader? {
+    package func nextWhole(
+        keeping limit: (WarcHeader) -> Int = { _ in 0 }
+    ) throws(FetchError) -> WarcHeader? {
+        skipsPadding = true
         while true {
             if fault != nil, try !recover() { break }
+            var header: WarcHeader?
             do throws(FetchError) {
-                guard let header = try next() else { break }
+                header = try next()
+                guard let header else { break }
+                beginning = try block(upTo: limit(header))
                 try skip()
-                if let fault {
-                    damage = damage ?? broken(fault)
-                    guard fault.isBehindRecord else { continue }
-                }
-                hasWhole = true
-                return header
+                if let fault { throw broken(fault) }
             } catch {
                 guard let fault else { throw error }
                 // Another run is still writing this record.
                 if fault.isTorn && isBeingWritten { return nil }
                 damage = damage ?? error
+                guard fault.isBehindRecord else {
+                    hasLoss = true
+                    continue
+                }
             }
+            hasWhole = true
+            return header
         }
         if let damage, !hasWhole { throw damage }
         return nil
@@ -230,7 +256,10 @@ package final class WarcReader: @unchecked Sendable {
                     }
                 }
             } catch {
-                throw broken(error)
+                guard error.isBehindRecord else { throw broken(error) }
+                // As in a member, the next call of `next()` reports it.
+                fault = error
+                return nil
             }
             guard input.isEmpty else { continue }
             guard try fill() else {

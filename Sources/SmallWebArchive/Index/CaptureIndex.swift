@@ -5,11 +5,12 @@ package import SmallWebCore
 /// The index of an archive, `ARCHIVE.cdxj`: a sorted line of key, time and JSON for each reply, as
 /// pywb and cdxj-indexer write it. The first line says which bytes of the archive it is about.
 package final class CaptureIndex: Sendable {
-    /// A reply, and where its exchange is in the archive.
+    /// A reply, or a note that the page was changed, and where its exchange is in the archive.
     struct Line {
+        let isChange: Bool
         let url: String
-        /// Unix seconds.
-        let date: Int
+        /// Microseconds since 1970.
+        let time: Int
         let offset: Int
         let exchange: Range<Int>
         /// Offsets of the certificates known for its server.
@@ -23,8 +24,12 @@ package final class CaptureIndex: Sendable {
     /// Offset of the first line about a reply.
     private let start: Int
     private let size: Int
+    /// Lines of what the archive has got since, by key, and the end of that.
+    private let newer = Locked((lines: [String: [Line]](), end: 0, reading: IndexLines?.none))
 
     static let mark = "!smallweb "
+    /// Before the keys of changes, and of replies to other methods than GET, which are not pages.
+    static let aside = "!"
     private static let pieceBytes = 8192
     /// Longest line to read back, and most lines of one key.
     private static let (lineBytesMax, linesMax) = (1 << 20, 4096)
@@ -106,25 +111,49 @@ package final class CaptureIndex: Sendable {
 
     // MARK: Looking up
 
-    /// The lines of URLs with a key, in their order.
+    /// The lines of URLs with a key, of their latest replies and changes.
     func lines(of key: String) -> [Line] {
         var lines: [Line] = []
-        forEachLine(from: key + " ") { text in
-            Self.line(text).map { lines.append($0) }
-            return lines.count < Self.linesMax
+        for prefix in [key, Self.aside + key] {
+            forEachLine(from: prefix + " ") { text in
+                Self.line(text).map { lines.append($0) }
+                if lines.count > 2 * Self.linesMax { lines.removeFirst(Self.linesMax) }
+                return true
+            }
         }
-        return lines
+        return lines + newer.withLock { $0.lines[key] ?? [] }
     }
 
-    /// Passes the time, in Unix seconds, the bytes in the archive and the URL of each reply.
-    package func forEachPage(
-        _ body: (_ date: Int, _ bytes: Int, _ url: String) throws(FetchError) -> Void
+    /// Reads what the archive has got since it was opened.
+    func follow() {
+        var status = stat()
+        guard stat(archive, &status) == 0 else { return }
+        newer.withLock { newer in
+            let start = max(newer.end, archiveBytes)
+            guard status.st_size > start, let reader = try? WarcReader(archive) else { return }
+            var lines =
+                newer.reading
+                ?? IndexLines(of: archive, isCompressed: reader.isCompressed, behind: self)
+            // A record that is being written is read later.
+            newer.end = (try? lines.read(reader, from: start)) ?? start
+            for line in lines.takeLines().compactMap(Self.line) {
+                newer.lines[SurtKey.key(of: line.url), default: []].append(line)
+            }
+            newer.reading = lines
+        }
+    }
+
+    /// Passes the lines of pages, or those of everything else.
+    func forEachLine(
+        aside: Bool, _ body: (Line) throws(FetchError) -> Void
     ) throws(FetchError) {
         var failure: FetchError?
-        forEachLine(from: "") { text in
-            guard let line = Self.line(text) else { return true }
+        forEachLine(from: aside ? Self.aside : "") { text in
+            guard text.starts(with: Self.aside.utf8) == aside, let line = Self.line(text) else {
+                return true
+            }
             do throws(FetchError) {
-                try body(line.date, line.exchange.count, line.url)
+                try body(line)
             } catch {
                 failure = error
             }
@@ -205,23 +234,31 @@ package final class CaptureIndex: Sendable {
     /// - Returns: `nil` for a line of another program, without the place of the exchange.
     private static func line(_ text: ArraySlice<UInt8>) -> Line? {
         let parts = text.split(separator: ASCII.space, maxSplits: 2)
-        guard parts.count == 3, let date = ASCII.decimal(parts[1], max: 1 << 50).flatMap(unixTime),
-            let json = try? JSONValue.parse(parts[2]), let url = json["url"]?.string,
+        guard parts.count == 3, let json = try? JSONValue.parse(parts[2]),
+            let url = json["url"]?.string,
+            let time = microseconds(parts[1] + (json["fraction"]?.string ?? "").utf8),
             let offset = json["offset"]?.string.flatMap({ Int($0) })
         else { return nil }
         let exchange = numbers(json["exchange"], separator: "-")
         guard exchange.count == 2, exchange[0] >= 0, exchange[0] <= offset, offset < exchange[1]
         else { return nil }
+        let isAside = text.starts(with: aside.utf8)
         return Line(
-            url: url, date: date, offset: offset, exchange: exchange[0]..<exchange[1],
+            isChange: isAside && json["mime"]?.string == IndexLines.change, url: url, time: time,
+            offset: offset, exchange: exchange[0]..<exchange[1],
             chains: numbers(json["chains"], separator: ",").filter { $0 >= 0 })
     }
 
-    /// - Parameter digits: `YYYYMMDDhhmmss`
-    private static func unixTime(_ digits: Int) -> Int? {
-        let (day, time) = digits.quotientAndRemainder(dividingBy: 1_000_000)
+    /// - Parameter text: `YYYYMMDDhhmmss` with decimals of the second, or its beginning.
+    static func microseconds(_ text: some Collection<UInt8>) -> Int? {
+        let digits = Array(text) + Array("00000101000000000000".utf8).dropFirst(text.count)
+        guard let second = ASCII.decimal(digits.prefix(14), max: 1 << 50),
+            let fraction = ASCII.decimal(digits[14..<20], max: 999_999)
+        else { return nil }
+        let (day, time) = second.quotientAndRemainder(dividingBy: 1_000_000)
         return CivilDay(year: day / 10_000, month: day / 100 % 100, day: day % 100)?
             .time(hour: time / 10_000, minute: time / 100 % 100, second: time % 100)
+            .map { $0 * 1_000_000 + fraction }
     }
 
     private static func numbers(_ value: JSONValue?, separator: Character) -> [Int] {

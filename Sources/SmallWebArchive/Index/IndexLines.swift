@@ -4,17 +4,27 @@ internal import SmallWebCore
 
 /// The lines of an index that are made from an archive, in memory until they are written.
 struct IndexLines {
-    /// A reply, as its line says.
+    /// A reply, or a note that the page was changed, as its line says.
     struct Reply {
         let offset: Int
         /// 0 while its end is not known.
         var bytes = 0
         var date = ""
+        var isChange = false
         var digest: String?
+        /// Beginning of the request, if it is one of HTTP.
+        var request: ArraySlice<UInt8> = []
         private(set) var mime: String?
         private(set) var status: Int?
 
-        init(offset: Int) { self.offset = offset }
+        init(offset: Int, date: String = "", isChange: Bool = false) {
+            (self.offset, self.date, self.isChange) = (offset, date, isChange)
+        }
+
+        /// True if a request for the URL alone gets something else.
+        fileprivate var isAside: Bool {
+            isChange || !request.isEmpty && !request.starts(with: "GET ".utf8)
+        }
 
         mutating func note(_ head: HTTPReply, isRevisit: Bool) {
             if head.status > 0 { status = head.status }
@@ -34,6 +44,8 @@ struct IndexLines {
     /// Replies among the last records, which have one target in common.
     private var replies: [Reply] = []
     private var (target, start, records) = ("", 0, 0)
+    /// Beginning of the last request.
+    private var request: [UInt8] = []
     /// Offsets of certificates by server.
     private var chains: [String: [Int]] = [:]
     let old: CaptureIndex?
@@ -42,6 +54,8 @@ struct IndexLines {
     /// Lines, and their bytes, that are kept.
     private var kept = (lines: 0, bytes: 0)
 
+    /// Kind of the metadata record which says that a page was changed.
+    static let change = "changed"
     private static let headBytesMax = 64 << 10
     /// Most records that are taken for one exchange, and certificates of a server.
     private static let (recordsMax, chainsMax) = (64, 8)
@@ -63,11 +77,19 @@ struct IndexLines {
     var count: Int { order.count }
     var isEmpty: Bool { order.isEmpty }
 
+    /// Removes the lines, and keeps what is known of servers.
+    mutating func takeLines() -> [ArraySlice<UInt8>] {
+        defer { (text, order) = ([], []) }
+        return order.map { text[$0] }
+    }
+
     /// Adds the replies of the archive behind an offset.
     ///
     /// - Returns: The end of its last whole record.
     mutating func read(_ reader: WarcReader, from offset: Int) throws(FetchError) -> Int {
         reader.seek(to: offset)
+        reader.skipsPadding = true
+        (target, start, records) = ("", offset, 0)
         do throws(FetchError) {
             while let header = try reader.next() { try note(header, reader) }
         } catch {
@@ -84,15 +106,18 @@ struct IndexLines {
         end(at: offset)
         if header.target ?? "" != target || records >= Self.recordsMax {
             flush(at: offset)
-            (target, start, records) = (header.target ?? "", offset, 0)
+            (target, start, records, request) = (header.target ?? "", offset, 0, [])
         }
         records += 1
         switch header.type {
+        case "request" where header.contentType == MessageHead.mediaType:
+            request = try reader.block(upTo: 32)
         case "response", "revisit", "resource":
             guard header.target != nil else { return }
             let digest = header["warc-payload-digest"] ?? header["warc-block-digest"]
             var reply = Reply(offset: offset)
             (reply.date, reply.digest) = (header["warc-date"] ?? "", digest)
+            reply.request = request[...]
             let isRevisit = header.type == "revisit"
             if header.contentType == MessageHead.mediaType {
                 let block = try reader.block(upTo: Self.headBytesMax)
@@ -102,8 +127,10 @@ struct IndexLines {
                 reply.note(type: isRevisit ? "warc/revisit" : header["content-type"])
             }
             replies.append(reply)
-        case "metadata" where header.contentType == Certificates.mediaType:
+        case "metadata" where header.kind == Certificates.kind:
             if let place = Certificates.place(target) { note(certificates: offset, of: place) }
+        case "metadata" where header.kind == Self.change:
+            replies.append(Reply(offset: offset, date: header["warc-date"] ?? "", isChange: true))
         default: break
         }
     }
@@ -138,16 +165,19 @@ struct IndexLines {
             Certificates.place(target).map { chains(of: $0) }?.map(String.init) ?? []
         // Without compression two line ends follow a record.
         let bytes = reply.bytes - (isCompressed ? 0 : 4)
+        let time = String(decoding: reply.date.utf8.filter(ASCII.isDigit), as: UTF8.self)
         let members: [(String, String?)] = [
-            ("url", target), ("mime", reply.mime), ("status", reply.status.map(String.init)),
+            ("url", target), ("mime", reply.isChange ? Self.change : reply.mime),
+            ("status", reply.status.map(String.init)),
             ("digest", reply.digest), ("length", String(bytes)),
             ("offset", String(reply.offset)), ("filename", name),
+            ("fraction", String(time.dropFirst(14))),
             ("exchange", "\(exchange.lowerBound)-\(exchange.upperBound)"),
             ("chains", certificates.isEmpty ? nil : certificates.joined(separator: ",")),
         ]
         let begin = text.count
-        let time = reply.date.utf8.filter(ASCII.isDigit).prefix(14)
-        text.append(SurtKey.key(of: target) + " " + String(decoding: time, as: UTF8.self) + " {")
+        if reply.isAside { text.append(CaptureIndex.aside) }
+        text.append(SurtKey.key(of: target) + " " + time.prefix(14) + " {")
         for case (let name, let value?) in members where !value.isEmpty {
             if text.last != UInt8(ascii: "{") { text.append(", ") }
             text.append("\"\(name)\": ")

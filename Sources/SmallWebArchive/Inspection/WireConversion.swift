@@ -7,8 +7,8 @@ package import SmallWebTransport
 package struct WireConversion {
     private let registry: Registry
 
-    /// Media type of records whose block is a fixture; the parameter `name` has its name.
-    static let mediaType = "application/x-smallweb-wire"
+    /// Kind of records that hold a fixture, as `name` and `text`.
+    static let kind = "wire"
     /// Longest fixture in bytes, and longest request or reply to convert.
     var textBytesMax = 4 << 20
     /// Limit of the bytes of repeated replies in total: their records are short.
@@ -51,9 +51,11 @@ package struct WireConversion {
         capture.turns = turns.json()
         capture.traffic = Ending.Traffic(sent: wire.request.count, received: wire.reply.count)
         try archive.write(capture)
-        try archive.write(
-            metadata: text, of: capture.target,
-            contentType: "\(Self.mediaType); name=\"\(name.filter { $0 != "\"" })\"")
+        let json = JSONWriter.line { writer in
+            writer.member("name", name)
+            writer.member("text", String(decoding: text, as: UTF8.self))
+        }
+        try archive.write(Self.kind, json, of: capture.target)
     }
 
     // MARK: To fixtures
@@ -104,17 +106,23 @@ package struct WireConversion {
         _ body: (_ name: String, _ text: [UInt8]?, _ target: String) throws(FetchError) -> Void
     ) throws(FetchError) {
         let reader = try WarcReader(path)
-        while let header = try reader.nextWhole() {
-            guard header.type == "metadata", header.contentType == Self.mediaType else { continue }
-            let type = header["content-type"].flatMap { MediaType(parsing: $0) }
-            let name = Self.safe(type?.parameters["name"] ?? "recorded")
-            var text: [UInt8]?
-            if header.blockBytes <= textBytesMax {
-                reader.seek(to: reader.offset)
-                _ = try reader.next()
-                text = try reader.block(upTo: textBytesMax)
+        // Escapes are up to six bytes for one.
+        let limit = { (header: WarcHeader) in
+            header.kind == Self.kind && header.blockBytes <= 6 * textBytesMax ? .max : 0
+        }
+        while let header = try reader.nextWhole(keeping: limit) {
+            guard header.type == "metadata", header.kind == Self.kind else { continue }
+            var (name, text) = (String?.none, reader.beginning.isEmpty ? nil : reader.beginning)
+            if header.contentType == "application/warc-fields" {
+                let json = text.flatMap { try? JSONValue.parse(WarcHeader.json(of: $0)) }
+                (name, text) = (json?["name"]?.string, json?["text"]?.string.map { Array($0.utf8) })
+            } else {
+                // Up to version 0.2 the block was the text.
+                let type = header["content-type"].flatMap { MediaType(parsing: $0) }
+                name = type?.parameters["name"]
             }
-            try body(name, text, header.target ?? "")
+            if text?.count ?? 0 > textBytesMax { text = nil }
+            try body(Self.safe(name ?? "recorded"), text, header.target ?? "")
         }
     }
 
@@ -149,7 +157,7 @@ package struct WireConversion {
             try replayer.blocks([recording.facts], notOver: CaptureFacts.textBytesMax)[0])
         let head =
             ["# Recorded: what is expected is what came of it.\n", "url    \(target)\n"]
-            + Self.options(facts.asked)
+            + Self.options(facts.asked, handler) + Self.upload(facts.asked, blocks[0] ?? [])
         var conversation = Self.steps(
             try Turns(recording, replayer), blocks[0] ?? [], blocks[1] ?? [])
         let truncated = recording.truncated ?? source.truncated
@@ -159,14 +167,32 @@ package struct WireConversion {
         let text = (head + conversation).joined()
         guard let wire = try? WireCase(name: target, parsing: text) else { return nil }
         let played = try await FixtureTest(plugin: handler).played(wire, on: loop)
+        if blocks[0] == nil {
+            conversation = Self.lines(">", played.sent[...]) + conversation
+        }
         var lines = head + played.dialled.prefix(1).map { "dial   \($0)\n" } + conversation
         for line in played.lines { lines.append("=      \(line)\n") }
         if let error = played.error { lines.append("error  \(error.outcome.rawValue)\n") }
-        return Array(lines.joined().utf8)
+        // The end mark of a text may be text itself where nothing follows.
+        for line in ["", "cut    any\n"] {
+            let text = Array((lines + [line]).joined().utf8)
+            if await FixtureTest(plugin: handler).passes(target, text, on: loop) { return text }
+        }
+        return nil
+    }
+
+    /// The line for the body of an upload, which ends its request.
+    private static func upload(_ request: JSONValue?, _ sent: [UInt8]) -> [String] {
+        guard let count = request?["upload"]?["bytes"]?.integer, 0...sent.count ~= count else {
+            return []
+        }
+        return ["upload \(escaped(Array(sent.suffix(count))))\n"]
     }
 
     /// The lines for a request's options other than the URL.
-    private static func options(_ request: JSONValue?) -> [String] {
+    private static func options(
+        _ request: JSONValue?, _ handler: any ProtocolHandler
+    ) -> [String] {
         guard let request else { return [] }
         var lines: [String] = []
         let input =
@@ -176,6 +202,12 @@ package struct WireConversion {
         if request["raw"]?.bool == true { lines.append("raw\n") }
         if request["head"]?.bool == true { lines.append("head\n") }
         if request["items"]?.bool == false { lines.append("items  no\n") }
+        // The type of an upload may come from its file's name.
+        if let type = request["upload"]?["mime"]?.string, request["options"]?["mime"] == nil,
+            handler.options.contains(where: { $0.key == "mime" })
+        {
+            lines.append("option mime \(type)\n")
+        }
         guard case .object(let members)? = request["options"] else { return lines }
         for member in members {
             switch member.value {

@@ -20,13 +20,12 @@ extension ArchiveFile {
             if lines != nil { reply = made }
         }
         if last != nil {
-            try writeMetadata(capture, "application/x-smallweb-turns", capture.turns, of: last)
+            try writeMetadata(capture, "turns", capture.turns, of: last)
         }
-        try writeMetadata(capture, "application/x-smallweb-exchange", capture.facts, of: last)
+        try writeMetadata(capture, "exchange", capture.facts, of: last)
         var subject = capture.response == nil ? nil : last
         if let failure = capture.failure {
-            let id = try writeMetadata(
-                capture, "application/warc-fields", failure.warcFields, of: last)
+            let id = try writeMetadata(capture, nil, failure.warcFields, of: last)
             subject = subject ?? id
         }
         guard let tls = capture.connection?.tls, !tls.chain.isEmpty,
@@ -35,7 +34,7 @@ extension ArchiveFile {
         else { return }
         lines?.note(certificates: self.place, of: place)
         try writeMetadata(
-            capture, Certificates.mediaType, Certificates.encode(tls.chain), of: subject)
+            capture, Certificates.kind, Certificates.encode(tls.chain), of: subject)
     }
 
     private func begin(_ type: String, _ capture: Capture) -> WarcID {
@@ -86,6 +85,7 @@ extension ArchiveFile {
         add("WARC-Block-Digest: ", sha256: blockDigest)
         if lines != nil {
             (reply.date, reply.digest) = (capture.date, "sha256:" + (payload ?? blockDigest).hex)
+            if capture.isHTTP { reply.request = capture.request?.bytes.prefix(32) ?? [] }
             if earlier != nil { reply.note(type: "warc/revisit") }
             let head = block.bytes.prefix(capture.responseHeadBytes)
             if capture.isHTTP { reply.note(HTTPReply(head), isRevisit: earlier != nil) }
@@ -129,14 +129,14 @@ extension ArchiveFile {
         return (capture.isResponseHashed ? digests[0] : try sha256(block), digests[1])
     }
 
+    /// - Parameter kind: `nil` for a failure, whose fields are text.
     @discardableResult
     private func writeMetadata(
-        _ capture: Capture, _ contentType: String, _ text: [UInt8], of record: WarcID?
+        _ capture: Capture, _ kind: String?, _ text: [UInt8], of record: WarcID?
     ) throws(FetchError) -> WarcID {
         let id = begin("metadata", capture)
         if let record { add("WARC-Refers-To: ", record) }
-        add("Content-Type: ", contentType)
-        try end(text)
+        try end(text, of: kind)
         return id
     }
 }

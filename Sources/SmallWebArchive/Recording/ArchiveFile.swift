@@ -115,8 +115,12 @@ final class ArchiveFile: @unchecked Sendable {
 
     func add(_ name: String, sha256: [UInt8]) { add(name, "sha256:" + sha256.hex) }
 
-    /// Ends the header with the digest and the length of the block, and adds the block.
-    func end(_ bytes: [UInt8]) throws(FetchError) {
+    /// Ends a record of fields: those of a metadata record of a kind have JSON.
+    func end(_ text: [UInt8], of kind: String?) throws(FetchError) {
+        // Other programs index metadata of any other type as a page.
+        add("Content-Type: ", "application/warc-fields")
+        if let kind { add("Smallweb-Kind: ", kind) }
+        let bytes = kind.map { WarcHeader.block($0, text) } ?? text
         add("WARC-Block-Digest: ", sha256: sha256(bytes[...]))
         try end(Block(bytes))
     }
@@ -175,6 +179,13 @@ final class ArchiveFile: @unchecked Sendable {
 
     /// File offset of the next record.
     var place: Int { end + written + max(text.count, deflated.count) }
+
+    /// False if its file was removed, or another one has its name.
+    var isThere: Bool {
+        var (own, present) = (stat(), stat())
+        return fstat(file.borrowed, &own) == 0 && stat(path, &present) == 0
+            && (own.st_dev, own.st_ino) == (present.st_dev, present.st_ino)
+    }
 
     /// Rolls back to the last ``commit()``. Best effort: a failing disk may be the reason.
     func undo() {

@@ -7,8 +7,10 @@ package final class ArchiveWriter: Sendable {
     /// The directory of the archive, also for temporary files.
     let directory: String
     package let keepsSecrets: Bool
-    /// True for a cache: whole replies without secrets alone, and no failure ends the run.
-    let keepsPagesAlone: Bool
+    /// Bytes of the largest page of a cache: whole replies without secrets alone, and no failure
+    /// ends the run. `nil` for other archives.
+    let pageBytesMax: Int?
+    var keepsPagesAlone: Bool { pageBytesMax != nil }
     /// A remark for the user about the file's earlier content.
     package let note: String?
     private let file: Locked<ArchiveFile>
@@ -19,14 +21,16 @@ package final class ArchiveWriter: Sendable {
     ///    - path: If the name ends in `.gz`, each record is a gzip member of its own.
     ///    - software: Name and version for the `warcinfo` record.
     ///    - commandLine: Command line for the `warcinfo` record, without secrets.
-    ///    - keepsPagesAlone: True for a cache, whose index says where its records end.
+    ///    - pageBytesMax: Bytes of the largest page of a cache, whose index says where its records
+    ///      end; `nil` for other archives.
     /// - Throws: `write` if the file cannot be used, is not an archive, or is locked by another
     ///   run.
     package init(
         _ path: String, software: String, commandLine: String, keepsSecrets: Bool = false,
-        keepsPagesAlone: Bool = false
+        pageBytesMax: Int? = nil
     ) throws(FetchError) {
-        (self.keepsSecrets, self.keepsPagesAlone) = (keepsSecrets, keepsPagesAlone)
+        (self.keepsSecrets, self.pageBytesMax) = (keepsSecrets, pageBytesMax)
+        let keepsPagesAlone = pageBytesMax != nil
         let isCompressed = path.hasSuffix(".gz")
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
@@ -55,8 +59,7 @@ package final class ArchiveWriter: Sendable {
             """
         try change { file throws(FetchError) in
             file.begin("warcinfo")
-            file.add("Content-Type: ", "application/warc-fields")
-            try file.end(Array(text.utf8))
+            try file.end(Array(text.utf8), of: nil)
         }
     }
 
@@ -80,6 +83,9 @@ package final class ArchiveWriter: Sendable {
             throw FetchError(
                 .write, .output,
                 "the archive \(path) is in use: \(lockHolder(of: status.st_ino)) has it")
+        }
+        guard fstat(number, &status) == 0, status.st_nlink > 0 else {
+            throw FetchError(.write, .output, "the archive \(path) was just removed")
         }
         return file
     }
@@ -107,12 +113,16 @@ package final class ArchiveWriter: Sendable {
     /// - Throws: `write`, `read`.
     package func finishIndex() throws(FetchError) {
         let file = file.withLock { $0 }
+        guard file.isThere else { return }
         if let lines = file.lines {
             try CaptureIndex.add(lines, upTo: file.place, of: file.path)
         } else if keepsPagesAlone || CaptureIndex.exists(of: file.path) {
             try CaptureIndex.update(file.path)
         }
     }
+
+    /// Size of the file.
+    var bytes: Int { file.withLock { $0.place } }
 
     /// The `write` error that has ended the recording.
     package var failure: FetchError? { file.withLock { $0.failure } }
@@ -151,13 +161,16 @@ package final class ArchiveWriter: Sendable {
     }
 
     /// Adds metadata of a URL that belong to no exchange.
-    package func write(
-        metadata text: [UInt8], of target: String, contentType: String
-    ) throws(FetchError) {
+    ///
+    /// - Parameter json: On one line.
+    func write(_ kind: String, _ json: [UInt8], of target: String) throws(FetchError) {
         try change { file throws(FetchError) in
-            file.begin("metadata", target: target)
-            file.add("Content-Type: ", contentType)
-            try file.end(text)
+            var note = IndexLines.Reply(offset: file.place, date: ArchiveFile.now, isChange: true)
+            file.begin("metadata", date: note.date, target: target)
+            try file.end(json, of: kind)
+            note.bytes = file.place - note.offset
+            guard kind == IndexLines.change else { return }
+            file.lines?.add(note, exchange: note.offset..<file.place, of: target)
         }
     }
 }

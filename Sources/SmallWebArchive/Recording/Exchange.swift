@@ -13,6 +13,8 @@ final class Exchange {
     private let keepsDatagrams: Bool
     /// The first error of keeping the bytes.
     private(set) var problem: FetchError?
+    /// Size of a reply beyond which nothing more is kept.
+    private let bytesMax: Int
     /// Set for exchanges of the HTTP engine, which passes heads and bodies separately.
     var engine: EngineParts?
 
@@ -26,10 +28,11 @@ final class Exchange {
         var head: [UInt8]?
     }
 
-    init(_ capture: Capture, in directory: String, keepsDatagrams: Bool = false) {
+    init(_ capture: Capture, for archive: ArchiveWriter, keepsDatagrams: Bool = false) {
         (self.capture, self.keepsDatagrams) = (capture, keepsDatagrams)
-        sent = BlockSpool(in: directory)
-        received = BlockSpool(in: directory)
+        bytesMax = archive.pageBytesMax ?? .max
+        sent = BlockSpool(in: archive.directory)
+        received = BlockSpool(in: archive.directory)
     }
 
     /// Keeps the head of the engine's reply.
@@ -47,7 +50,7 @@ final class Exchange {
 
     func noteReceived(_ bytes: UnsafeRawBufferPointer) throws(FetchError) {
         note(bytes.count, isSent: false)
-        try keep(bytes, in: received)
+        if received.count <= bytesMax { try keep(bytes, in: received) }
     }
 
     private func keep(
@@ -66,6 +69,14 @@ final class Exchange {
         turns.add(
             count, isSent: isSent, seconds: Instant.now.seconds(since: began),
             joins: !keepsDatagrams)
+    }
+
+    /// True if one side asks not to keep it (RFC 9111, 5.2.1.5 and 5.2.2.5).
+    var isNotToBeStored: Bool {
+        [engine.map { HTTPReply($0.sent[...]) }, engine?.reply].compactMap(\.self).contains {
+            $0.fields.values(of: "cache-control").joined(separator: ",").lowercased()
+                .split(separator: ",").contains { String($0).trimmed == "no-store" }
+        }
     }
 
     var hasReply: Bool {

@@ -115,7 +115,7 @@ struct KnownRecords {
                 date.utf8.count <= Self.dateBytesMax
             else { return forgetPage(of: target) }
             add(target, [], id, date)
-        case "metadata" where header.contentType == Certificates.mediaType:
+        case "metadata" where header.kind == Certificates.kind:
             let pem = try reader.block(upTo: Self.pemBytesMax)
             guard let leaf = Certificates.decode(pem).first, let place = Certificates.place(target)
             else { return }

@@ -38,7 +38,7 @@ final class RecordingTap: HopTap {
         let options = request.options.isEmpty ? [] : request.options.keys.sorted()
         guard
             isInputKept || !options.isEmpty || request.wantsRawBody || request.wantsHeadAlone
-                || !request.wantsItems
+                || !request.wantsItems || request.upload != nil
         else { return nil }
         var line = JSONWriter.line { writer in
             if isInputKept, let input = request.input {
@@ -47,6 +47,10 @@ final class RecordingTap: HopTap {
             if request.wantsRawBody { writer.member("raw", true) }
             if request.wantsHeadAlone { writer.member("head", true) }
             if !request.wantsItems { writer.member("items", false) }
+            writer.member("upload", object: request.upload) { writer, upload in
+                writer.member("bytes", upload.byteCount)
+                writer.member("mime", upload.mediaType)
+            }
             writer.member("options", object: options.isEmpty ? nil : options) { writer, names in
                 for name in names {
                     switch request.options[name] {
@@ -95,8 +99,7 @@ final class RecordingTap: HopTap {
     }
 
     private func begin(_ capture: Capture, keepsDatagrams: Bool = false) -> Exchange {
-        let exchange = Exchange(
-            capture, in: archive.directory, keepsDatagrams: keepsDatagrams)
+        let exchange = Exchange(capture, for: archive, keepsDatagrams: keepsDatagrams)
         exchange.capture.date = ArchiveFile.now
         exchanges.append(exchange)
         return exchange
@@ -135,7 +138,13 @@ final class RecordingTap: HopTap {
         let error: FetchError? = if case .failed(let error) = end { error } else { nil }
         // An interrupted exchange will be fetched again, so nothing is recorded.
         if error?.outcome == .interrupted { return }
-        if archive.keepsPagesAlone, !end.isPage { return }
+        if let most = archive.pageBytesMax {
+            // Heads, metadata and a certificate need some room, too.
+            let bytes = exchanges.reduce(0) { $0 + $1.received.count + 4096 }
+            guard end.isPage, bytes <= most, !exchanges.contains(where: \.isNotToBeStored) else {
+                return
+            }
+        }
         for (index, exchange) in exchanges.enumerated() {
             let isLast = index == exchanges.count - 1
             let capture = try capture(exchange, isLast ? end : .replied(.complete, nil))
@@ -297,7 +306,9 @@ extension HopEnd {
         }
         switch head?.replyClass ?? .success {
         case .success: return head?.isUnchanged != true
-        case .redirect, .permanentFailure: return true
+        case .redirect: return true
+        // Other refusals would hide the page.
+        case .permanentFailure: return head?.isMissing ?? false
         default: return false
         }
     }

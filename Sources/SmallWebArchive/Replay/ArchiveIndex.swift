@@ -12,6 +12,8 @@ struct Recording: Sendable {
     let target: TwoHashKey
     var request, response, facts, turns, failure: WarcPlace?
     var requestDigest: WarcDigest?
+    /// Time of the reply, or else of the request, in microseconds since 1970.
+    var time = Int.min
     var address: String?
     var isHTTP2 = false
     var truncated: Truncation?
@@ -58,7 +60,6 @@ struct ArchiveIndex: Sendable {
     private var certificates: [TwoHashKey: [WarcPlace]] = [:]
     private var byURL: [TwoHashKey: [Int]] = [:]
     private var byRequest: [WarcDigest: [Int]] = [:]
-    private var byPlace: [TwoHashKey: [Int]] = [:]
     private var byID: [TwoHashKey: Int] = [:]
     private(set) var hasOldDigests = false
     /// Keys to find the earlier reply of each revisit, the best first.
@@ -194,14 +195,14 @@ struct ArchiveIndex: Sendable {
         recordings.append(Recording(target: TwoHashKey(target)))
         guard let uri = URI(recorded: target) else { return index }
         byURL[TwoHashKey(Self.text(uri)), default: []].append(index)
-        if let place = Certificates.place(uri) {
-            byPlace[TwoHashKey(place), default: []].append(index)
-        }
         return index
     }
 
     /// Keeps the identifier of a message, and facts of its connection.
     private mutating func noteMessage(_ header: WarcHeader, _ index: Int) {
+        if header.type != "request" || recordings[index].time == .min {
+            recordings[index].time = header.time ?? recordings[index].time
+        }
         if let address = header["warc-ip-address"], address.utf8.count <= Self.addressBytesMax {
             recordings[index].address = address
         }
@@ -212,15 +213,15 @@ struct ArchiveIndex: Sendable {
     private mutating func noteMetadata(
         _ header: WarcHeader, _ target: String, _ related: Int?, _ place: WarcPlace
     ) {
-        switch header.contentType {
-        case Certificates.mediaType:
+        switch header.kind {
+        case Certificates.kind:
             guard let name = Certificates.place(target) else { return }
             certificates[TwoHashKey(name), default: []].append(place)
-        case "application/x-smallweb-exchange":
+        case "exchange":
             // The facts of a failure come before the failure.
             let index = related ?? append(target)
             recordings[index].facts = place
-        case "application/x-smallweb-turns":
+        case "turns":
             if let related { recordings[related].turns = place }
         case "application/warc-fields":
             if let related {
@@ -317,16 +318,13 @@ struct ArchiveIndex: Sendable {
 
     // MARK: Looking up
 
-    /// The recordings of a URL that have an end, in the archives' order.
+    /// The recordings of a URL that have an end, in the order of time.
     ///
     /// - Parameter defaultPort: The port of URLs without one.
     func recordings(of uri: URI, defaultPort: UInt16) -> [Int] {
         Self.find(uri, defaultPort, in: byURL, by: Self.text)
-            .filter { recordings[$0].isAnswered }.sorted()
-    }
-
-    func place(of uri: URI, defaultPort: UInt16) -> [Int] {
-        Self.find(uri, defaultPort, in: byPlace, by: Certificates.place)
+            .filter { recordings[$0].isAnswered }
+            .sorted { (recordings[$0].time, $0) < (recordings[$1].time, $1) }
     }
 
     func recordings(ofRequest digest: WarcDigest) -> [Int] { byRequest[digest] ?? [] }

@@ -32,7 +32,7 @@ struct CaptureFacts {
 
     /// - Parameter json: Untrusted input; malformed values are ignored.
     init(_ json: [UInt8]?) {
-        guard let json, let facts = try? JSONValue.parse(json[...]) else { return }
+        guard let json, let facts = try? JSONValue.parse(WarcHeader.json(of: json)) else { return }
         port = facts["remote"]?["port"]?.integer.flatMap { UInt16(exactly: $0) }
         ending = facts["ending"]?.string.flatMap { ByteStream.Ending(word: $0) }
         traffic.sent = Self.count(facts["bytes"]?["sent"])

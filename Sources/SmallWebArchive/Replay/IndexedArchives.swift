@@ -4,74 +4,95 @@ internal import SmallWebCore
 
 /// Archives with their indexes: a page is looked up without reading the rest.
 final class IndexedArchives: Sendable {
-    private let indexes: [CaptureIndex]
-    private let readers: ArchiveReaders
-    private let isLatestFirst: Bool
+    /// The present archives.
+    private let indexes: @Sendable () -> [CaptureIndex]
+    private let readers = Locked<ArchiveReaders?>(nil)
     /// Replayers of URLs with several recordings, which are played in order.
     private let known = Locked<[String: Replayer]>([:])
 
-    /// - Parameter isLatestFirst: True to play the latest recording each time.
-    init(_ indexes: [CaptureIndex], isLatestFirst: Bool = false) {
-        (self.indexes, self.isLatestFirst) = (indexes, isLatestFirst)
-        readers = ArchiveReaders(indexes.map(\.archive))
-    }
+    /// Recordings of a URL among which the latest is looked for at a time.
+    private static let latestMax = 8
 
-    /// The recordings of a request's URL, and the Unix time of the latest one.
+    init(_ indexes: @escaping @Sendable () -> [CaptureIndex]) { self.indexes = indexes }
+
+    /// The recordings of a URL.
     ///
+    /// - Parameter bounds: The times of those to play, of which the latest are found; `nil` for all.
     /// - Returns: `nil` if there are none, or if an index does not fit its archive.
-    func replayer(of request: Request) -> (replayer: Replayer, date: Int)? {
-        let port = request.scheme.defaultPort
-        let forms = ArchiveIndex.forms(of: request.uri, defaultPort: port).map(ArchiveIndex.text)
+    func replayer(
+        of uri: URI, _ defaultPort: UInt16, isLatestFirst: Bool = false,
+        within bounds: Range<Int>? = nil
+    ) -> Replayer? {
+        let forms = ArchiveIndex.forms(of: uri, defaultPort: defaultPort).map(ArchiveIndex.text)
         let name = forms.last ?? ""
-        if let replayer = known.withLock({ $0[name] }) { return (replayer, 0) }
+        if bounds == nil, let replayer = known.withLock({ $0[name] }) { return replayer }
+        let indexes = indexes()
+        let paths = indexes.map(\.archive)
+        let readers = readers.withLock { readers in
+            let present = readers.flatMap { $0.paths == paths ? $0 : nil } ?? ArchiveReaders(paths)
+            readers = present
+            return present
+        }
         var found: [(file: Int, line: CaptureIndex.Line)] = []
         let keys = Set(forms.map(SurtKey.key))
-        for (file, index) in indexes.enumerated().reversed() {
-            let lines = keys.flatMap(index.lines).filter { line in
+        for (file, index) in indexes.enumerated() {
+            found += keys.flatMap(index.lines).filter { line in
                 URI(recorded: line.url).map { forms.contains(ArchiveIndex.text($0)) } ?? false
-            }.sorted { ($0.date, $0.offset) < ($1.date, $1.offset) }
-            found = lines.map { (file, $0) } + found
-            if isLatestFirst, !found.isEmpty { break }
+            }.map { (file, $0) }
         }
-        guard let last = found.last else { return nil }
-        if isLatestFirst { found = found.suffix(Self.latestMax) }
-        guard let index = try? ArchiveIndex(readers, found.map { ($0.file, $0.line) }),
-            !index.recordings.isEmpty
+        found.sort { ($0.line.time, $0.line.offset) < ($1.line.time, $1.line.offset) }
+        var start: Int?
+        if let bounds {
+            // Nothing before a change counts.
+            let change = found.last { $0.line.isChange }?.line.time ?? .min
+            found.removeAll { $0.line.time <= change || !bounds.contains($0.line.time) }
+            if found.count > Self.latestMax {
+                found.removeFirst(found.count - Self.latestMax)
+                start = found[0].line.time
+            }
+        }
+        // Of a cache an archive may have been removed by now.
+        let isFit = { one in bounds == nil || (try? ArchiveIndex(readers, [one])) != nil }
+        guard !found.isEmpty,
+            let index = (try? ArchiveIndex(readers, found))
+                ?? (try? ArchiveIndex(readers, found.filter(isFit)))
         else { return nil }
-        let replayer = Replayer(index, readers, isLatestFirst: isLatestFirst)
-        if !isLatestFirst, found.count > 1 { known.withLock { $0[name] = replayer } }
-        return (replayer, last.line.date)
+        let replayer = Replayer(
+            index, readers, isLatestFirst: isLatestFirst, within: bounds, from: start)
+        if bounds == nil, found.count > 1 { known.withLock { $0[name] = replayer } }
+        return replayer
     }
-
-    /// Recordings of a URL among which the latest whole one is looked for.
-    private static let latestMax = 8
 }
 
 extension Network {
     /// The replies of archives that were recorded before, to answer with instead of servers.
     ///
     /// - Parameters:
+    ///   - indexes: The present archives.
     ///   - secondsMax: Oldest reply that answers without asking the server.
     ///   - isAlone: True to ask no server.
+    ///   - forget: Called with a URL whose recordings are out of date from now on.
     package func recalling(
-        _ indexes: [CaptureIndex], secondsMax: Double, isAlone: Bool
+        _ indexes: @escaping @Sendable () -> [CaptureIndex], secondsMax: Double, isAlone: Bool,
+        forget: @escaping @Sendable (URI) -> Void = { _ in }
     ) -> Network {
-        let archives = IndexedArchives(indexes, isLatestFirst: true)
+        let archives = IndexedArchives(indexes)
         var network = isAlone ? .empty : self
-        network.recall = Recall(secondsMax: secondsMax, isAlone: isAlone) { request in
-            archives.replayer(of: request).map { ($0.date, .replaying($0.replayer)) }
+        network.recall = Recall(secondsMax: secondsMax, isAlone: isAlone, forget: forget) { times in
+            .replaying { uri, defaultPort throws(FetchError) in
+                guard let found = archives.replayer(of: uri, defaultPort, within: times) else {
+                    throw FetchError(
+                        .notRecorded, .connect, "the cache has no page of this URL",
+                        remedy: .keepPages)
+                }
+                return found
+            }
         }
         return network
     }
 
     /// A network in which nothing is recorded.
     private static let empty = Network { request, _ throws(FetchError) in
-        throw FetchError(
-            .notRecorded, .connect, "the cache has no page of this URL",
-            remedy: .keepPages)
-    }
-
-    static func replaying(_ replayer: Replayer) -> Network {
-        Network { request, hop in ReplayDialer(replayer: replayer, request: request, hop: hop) }
+        throw .notRecorded("an answer that is for one user, or to a change")
     }
 }

@@ -17,12 +17,15 @@ extension ReplayDialer: HTTPClient {
         let defaultPort: UInt16 = endpoint.security == .tls ? 443 : 80
         var uri = request.uri
         if uri.port == nil && endpoint.port != defaultPort { uri.port = endpoint.port }
-        let (number, sent) = try find(request, uri, defaultPort)
+        let replayer = try find(uri, defaultPort)
+        let (number, sent) = try recording(of: request, uri, defaultPort, in: replayer)
         var recording = replayer.index.recordings[number]
         var source = recording
         // A client that asks for changes only already has the page.
         let fields = Set(request.options.fields.map { $0.name.lowercased() })
-        let isPage = fields.isDisjoint(with: ["if-none-match", "if-modified-since"])
+        let isPage =
+            replayer.bounds != nil
+            || fields.isDisjoint(with: ["if-none-match", "if-modified-since"])
         do throws(FetchError) {
             if isPage || !recording.isNotModified {
                 source = try replayer.index.source(of: recording)
@@ -31,7 +34,8 @@ extension ReplayDialer: HTTPClient {
             replayer.notePlayed(number)
             throw error
         }
-        var facts = try await meet(endpoint, number, uri, defaultPort: defaultPort)
+        var facts = try await meet(
+            endpoint, number, of: replayer, uri, defaultPort: defaultPort)
         replayer.notePlayed(number)
         if isPage && recording.isNotModified { (recording, facts) = (source, CaptureFacts()) }
         hop.add(facts.traffic)
@@ -42,7 +46,8 @@ extension ReplayDialer: HTTPClient {
         guard recording.response != nil else {
             throw facts.failure ?? .notRecorded("a reply to this request")
         }
-        let reply = try await play(recording, source, facts, request, onReply, onBody)
+        let reply = try await play(
+            recording, source, facts, of: replayer, request, onReply, onBody)
         if let truncated = recording.truncated ?? source.truncated {
             if let error = truncated.limitError { throw facts.failure ?? error }
             return .truncated
@@ -56,8 +61,8 @@ extension ReplayDialer: HTTPClient {
     // MARK: Finding
 
     /// The recording of a request, and the head of the recorded request.
-    private func find(
-        _ request: HTTPRequest, _ uri: URI, _ defaultPort: UInt16
+    private func recording(
+        of request: HTTPRequest, _ uri: URI, _ defaultPort: UInt16, in replayer: Replayer
     ) throws(FetchError) -> (Int, [UInt8]?) {
         let candidates = replayer.index.recordings(of: uri, defaultPort: defaultPort)
         let turns = replayer.inTurn(candidates)
@@ -65,6 +70,8 @@ extension ReplayDialer: HTTPClient {
         if replayer.isLoose || replayer.index.recordings[expected].isFailureAlone {
             return (expected, nil)
         }
+        // What a page answers by itself need not have been asked.
+        let asked = replayer.bounds == nil ? request : request.whole
         // Many recordings may share one request record: read it once.
         var (others, places) = (Set<WarcDigest>(), Set<WarcPlace>())
         let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
@@ -75,12 +82,14 @@ extension ReplayDialer: HTTPClient {
             else { continue }
             if let place = recording.request, !places.insert(place).inserted { continue }
             guard let block = try replayer.block(recording.request, upTo: limit) else {
-                if request.method == "GET" { return (number, nil) }
+                if asked.method == "GET" { return (number, nil) }
                 continue
             }
             let end = HeaderText.end(of: block[...]) ?? block.count
             let head = Array(block[..<end])
-            if request.isEqual(head, block[end...]) { return (number, head) }
+            if asked.isEqual(head, block[end...], isKept: replayer.bounds != nil) {
+                return (number, head)
+            }
             if let digest = recording.requestDigest { others.insert(digest) }
         }
         throw .notRecorded("this request for the URL")
@@ -90,7 +99,7 @@ extension ReplayDialer: HTTPClient {
 
     private func play(
         _ recording: Recording, _ source: Recording, _ facts: CaptureFacts,
-        _ request: HTTPRequest,
+        of replayer: Replayer, _ request: HTTPRequest,
         _ onReply: (HTTPReply) async throws(FetchError) -> Void,
         _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> (head: HTTPReply, isWhole: Bool) {
@@ -109,11 +118,13 @@ extension ReplayDialer: HTTPClient {
                 "recorded in the transfer coding \"\(codings.joined(separator: ", "))\"")
         }
         let isChunked = !codings.isEmpty
+        let kept = head.length
         if let original = facts.head {
             head = HTTPReply(original[...])
         } else if recording.isHTTP2 {
             head = HTTPReply("HTTP/2".utf8 + head.fields.bytes.dropFirst(8))
         }
+        let wanted = replayer.bounds == nil ? 0..<Int.max : request.part(of: &head, kept)
         var (chunks, body, bodyBytes, isBegun) = (ChunkedBody(), rest[..<rest.startIndex], 0, false)
         while true {
             if rest.isEmpty { rest = try record.reader.block() }
@@ -135,13 +146,16 @@ extension ReplayDialer: HTTPClient {
                 try await onReply(head)
             }
             isBegun = true
+            let part = body.prefix(max(0, wanted.upperBound - bodyBytes))
+                .dropFirst(max(0, wanted.lowerBound - bodyBytes))
+            if !part.isEmpty { try await onBody(part) }
             bodyBytes += body.count
-            if !body.isEmpty { try await onBody(body) }
+            if bodyBytes >= wanted.upperBound { return (head, true) }
             body = []
             if let fault { throw FetchError(.protocolError, .body, fault.why) }
             if isEnd { break }
         }
-        let length = head["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 56) }
+        let length = head.length
         let hasNoBody =
             request.options.method == "HEAD" || head.status == 204 || head.status == 304
         let isShort = !isChunked && !hasNoBody && length.map { bodyBytes < $0 } ?? false
@@ -174,14 +188,62 @@ extension HTTPRequest {
         options.method ?? (options.body == nil ? "GET" : "POST")
     }
 
+    /// The request for the whole page, of which ``part(of:_:)`` answers this one.
+    fileprivate var whole: HTTPRequest {
+        var whole = self
+        whole.options.resumeOffset = nil
+        whole.options.fields.removeAll {
+            ["if-none-match", "if-modified-since", "if-range", "range"]
+                .contains($0.name.lowercased())
+        }
+        return whole
+    }
+
+    /// The bytes of a kept page that answer this request, and their head (RFC 9110, 13.2.2 and
+    /// 14.2; RFC 9111, 4.3.2).
+    ///
+    /// - Parameter length: Bytes of the body as kept; `nil` if unknown.
+    fileprivate func part(of head: inout HTTPReply, _ length: Int?) -> Range<Int> {
+        let whole = 0..<(method == "HEAD" ? 0 : Int.max)
+        guard head.status == 200 else { return whole }
+        let asked = HTTPReply(
+            Array(options.fields.map { "\($0.name): \($0.value)\r\n" }.joined().utf8)[...])
+        func moment(_ date: String?) -> Int? { date.flatMap { HTTPDate.unixSeconds($0) } }
+        let tag = head["etag"]?.drop { $0 == "W" || $0 == "/" }
+        let isUnchanged =
+            if let tags = asked["if-none-match"] {
+                tags == "*" || tag.map { tags.contains(text: String($0)) } ?? false
+            } else {
+                moment(head["last-modified"]) ?? .max <= moment(asked["if-modified-since"]) ?? .min
+            }
+        if isUnchanged { head = head.changed("304 Not Modified", "") }
+        let range = options.resumeOffset.map { "bytes=\($0)-" } ?? asked["range"] ?? ""
+        let ends = range.dropFirst("bytes=".count).split(separator: "-", maxSplits: 1)
+            .map { ASCII.decimal($0.utf8, max: 1 << 56) }
+        guard !isUnchanged, !whole.isEmpty, let length, let first = ends.first.flatMap(\.self),
+            first <= length, head.codings("content-encoding").isEmpty,
+            [nil, head["etag"], head["last-modified"]].contains(asked["if-range"])
+        else { return isUnchanged ? 0..<0 : whole }
+        let end = min(ends.count > 1 ? ends[1] ?? 0 : .max, length - 1) + 1
+        guard first <= end else { return whole }
+        head = head.changed(
+            "206 Partial Content",
+            "Content-Length: \(end - first)\r\nContent-Range: bytes \(first)-\(end - 1)/\(length)\r\n"
+        )
+        return first..<end
+    }
+
     /// True if it equals a recorded request, as far as the user decides: the method, the body and
     /// the given header fields. Other clients' additional fields are ignored.
     ///
-    /// - Parameter head: With the empty line at its end.
-    fileprivate func isEqual(_ head: [UInt8], _ body: ArraySlice<UInt8>) -> Bool {
-        guard head.prefix(while: { $0 != ASCII.space }).elementsEqual(method.utf8) else {
-            return false
-        }
+    /// - Parameters:
+    ///   - head: With the empty line at its end.
+    ///   - isKept: True if the head of a page answers HEAD, too.
+    fileprivate func isEqual(
+        _ head: [UInt8], _ body: ArraySlice<UInt8>, isKept: Bool
+    ) -> Bool {
+        let word = String(decoding: head.prefix { $0 != ASCII.space }, as: UTF8.self)
+        guard word == method || isKept && word == "GET" && method == "HEAD" else { return false }
         let sent = options.body ?? []
         guard body.elementsEqual(sent) || body.elementsEqual(SecretMask.mark) && !sent.isEmpty
         else { return false }
@@ -201,6 +263,18 @@ extension HTTPRequest {
 }
 
 extension HTTPReply {
+    fileprivate var length: Int? {
+        self["content-length"].flatMap { ASCII.decimal($0.utf8, max: 1 << 56) }
+    }
+
+    /// A copy with another status, and with these lines instead of its length.
+    fileprivate func changed(_ status: String, _ more: String) -> HTTPReply {
+        let lines = HeaderText.lines(fields.bytes[...]).dropFirst().filter { line in
+            !["content-length", "transfer-encoding"].contains { HeaderText.isField(line, $0) }
+        }
+        return HTTPReply(Array("HTTP/1.1 \(status)\r\n\(more)".utf8)[...] + lines.joined())
+    }
+
     /// Removes the content coding, and the length, of a body that another program has decoded.
     ///
     /// - Parameter beginning: First bytes of the body: gzip has a magic number, other codings are

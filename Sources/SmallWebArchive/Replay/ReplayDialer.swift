@@ -5,9 +5,12 @@ internal import SmallWebTransport
 
 /// Connects a plugin, or a plugin program, to recorded conversations.
 struct ReplayDialer: ProgramHost, ProgramNetwork {
-    let replayer: Replayer
     let request: Request
     let hop: Hop
+    /// The recordings of a URL.
+    let find: (URI, _ defaultPort: UInt16) throws(FetchError) -> Replayer
+
+    var isRecorded: Bool { true }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         hop.stream(over: try await carrier(to: endpoint, keepsDatagrams: false))
@@ -17,19 +20,19 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         to endpoint: Endpoint, keepsDatagrams: Bool
     ) async throws(FetchError) -> any Carrier {
         let defaultPort = request.scheme.defaultPort
+        let replayer = try find(request.uri, defaultPort)
         let same = replayer.index.recordings(of: request.uri, defaultPort: defaultPort)
-        let others =
-            same.isEmpty ? replayer.index.place(of: request.uri, defaultPort: defaultPort) : []
         // Connection details are needed before the request can select the recording.
-        guard let expected = replayer.next(same) ?? others.first else {
+        guard let expected = replayer.next(same) else {
             throw .notRecorded(
                 replayer.isLoose
                     ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
         }
-        let facts = try await meet(endpoint, expected, request.uri, defaultPort: defaultPort)
+        let facts = try await meet(
+            endpoint, expected, of: replayer, request.uri, defaultPort: defaultPort)
         return ReplayStream(
             replayer, same, met: (expected, facts),
-            Redaction(request, hop.registry, keepsSecrets: false),
+            Redaction(request, hop.registry, keepsSecrets: false), hop,
             keepsDatagrams: keepsDatagrams, isSecure: endpoint.security == .tls)
     }
 
@@ -67,9 +70,11 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
     /// - Returns: The metadata read for this.
     /// - Throws: The recorded error of a failed connection; the trust policy's error.
     func meet(
-        _ endpoint: Endpoint, _ number: Int, _ uri: URI, defaultPort: UInt16
+        _ endpoint: Endpoint, _ number: Int, of replayer: Replayer, _ uri: URI,
+        defaultPort: UInt16
     ) async throws(FetchError) -> CaptureFacts {
         let recording = replayer.index.recordings[number]
+        if hop.recorded == replayer.start { hop.recorded = recording.time }
         let facts = try CaptureFacts(number, replayer)
         let port = facts.port ?? endpoint.port
         if let address = recording.address ?? facts.proxy {
@@ -82,7 +87,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
             replayer.notePlayed(number)
             throw failure
         }
-        let tls = try tls(endpoint, facts, uri, defaultPort)
+        let tls = try tls(endpoint, facts, replayer, uri, defaultPort)
         let connection = { (trust: Connection.Trust?) in
             Connection(
                 endpoint: endpoint, address: recording.address, port: port, tls: tls, trust: trust,
@@ -90,7 +95,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         }
         var trust: Connection.Trust?
         do throws(FetchError) {
-            trust = try await judge(endpoint, tls, facts.failure)
+            trust = try await judge(endpoint, tls, facts.failure, replayer)
         } catch {
             try await hop.emit(
                 .connected(
@@ -108,7 +113,8 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
     }
 
     private func tls(
-        _ endpoint: Endpoint, _ facts: CaptureFacts, _ uri: URI, _ defaultPort: UInt16
+        _ endpoint: Endpoint, _ facts: CaptureFacts, _ replayer: Replayer, _ uri: URI,
+        _ defaultPort: UInt16
     ) throws(FetchError) -> Connection.TLS? {
         guard endpoint.security == .tls else { return nil }
         let chain = try replayer.chain(
@@ -122,7 +128,8 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
     }
 
     private func judge(
-        _ endpoint: Endpoint, _ tls: Connection.TLS?, _ recorded: FetchError?
+        _ endpoint: Endpoint, _ tls: Connection.TLS?, _ recorded: FetchError?,
+        _ replayer: Replayer
     ) async throws(FetchError) -> Connection.Trust? {
         guard endpoint.security == .tls else { return nil }
         var store = hop.trustStore
@@ -148,8 +155,9 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
             if let recorded, [.untrusted, .trustChanged].contains(recorded.outcome) {
                 throw recorded
             }
-            throw FetchError(
-                .untrusted, .tls, "the recording of \(endpoint) has no certificate to judge")
+            let why = "the recording of \(endpoint) has no certificate to judge"
+            // A cache was cut off behind the page: another one, or the server, answers.
+            throw FetchError(replayer.bounds == nil ? .untrusted : .notRecorded, .tls, why)
         }
         return Connection.Trust(verdict: .skipped, firstSeen: nil, policy: .skip)
     }

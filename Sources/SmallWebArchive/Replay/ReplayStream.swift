@@ -5,10 +5,11 @@ internal import SmallWebCore
 /// Recordings as a connection: the bytes sent so far select the one whose reply is delivered.
 final class ReplayStream: Carrier {
     private let replayer: Replayer
-    /// Recordings of the URL, in the archives' order.
+    /// Recordings of the URL, in the order of time.
     private let candidates: [Int]
     private let met: (number: Int, facts: CaptureFacts)
     private let redaction: Redaction
+    private let hop: Hop
     private let keepsDatagrams: Bool
     private let isSecure: Bool
     private var sent: [UInt8] = []
@@ -40,14 +41,14 @@ final class ReplayStream: Carrier {
     /// - Parameter met: The recording of the connection; usually that of the reply, too.
     init(
         _ replayer: Replayer, _ candidates: [Int], met: (number: Int, facts: CaptureFacts),
-        _ redaction: Redaction, keepsDatagrams: Bool, isSecure: Bool
+        _ redaction: Redaction, _ hop: Hop, keepsDatagrams: Bool, isSecure: Bool
     ) {
         self.replayer = replayer
         self.met = met
         self.candidates = candidates.filter { number in
             !replayer.index.recordings[number].isFailureAlone
         }
-        self.redaction = redaction
+        (self.redaction, self.hop) = (redaction, hop)
         (self.keepsDatagrams, self.isSecure) = (keepsDatagrams, isSecure)
     }
 
@@ -183,6 +184,8 @@ final class ReplayStream: Carrier {
         let forms = forms
         let limit = (forms.map(\.count).max() ?? 0) + 1
         var (fitting, isPartial) = ([Int](), false)
+        // Those that may not be played are passed over, though they fit.
+        let candidates = candidates.filter { replayer.next([$0]) != nil }
         // Many recordings may share one request record: read it once.
         var (place, request) = (WarcPlace?.none, [UInt8]())
         for number in candidates {
@@ -212,15 +215,14 @@ final class ReplayStream: Carrier {
         guard !sent.isEmpty else { return nil }
         var algorithms: [Digest.Algorithm] = [.sha256]
         if replayer.index.hasOldDigests { algorithms.append(.sha1) }
-        let own = Set(candidates)
         for algorithm in algorithms {
             let digest = try Digest(algorithm)
             for form in forms {
                 digest.update(form[...])
                 let key = WarcDigest(algorithm: algorithm, bytes: digest.finish())
-                let found = replayer.index.recordings(ofRequest: key)
+                let found = Set(replayer.index.recordings(ofRequest: key))
                 // Only this URL's: the same request line is sent to many hosts.
-                let mine = found.filter(own.contains)
+                let mine = found.isEmpty ? [] : candidates.filter(found.contains)
                 if let number = replayer.next(mine) { return number }
             }
         }
@@ -231,6 +233,7 @@ final class ReplayStream: Carrier {
         let recording = replayer.index.recordings[number]
         let request = try replayer.block(recording.request, upTo: Self.requestBytesMax)
         let turns = try Turns(recording, replayer)
+        hop.recorded = recording.time
         let facts = number == met.number ? met.facts : try CaptureFacts(number, replayer)
         let source = try replayer.index.source(of: recording)
         var reply: WarcRecord?

@@ -9,29 +9,47 @@ extension Network {
     ///
     /// - Parameters:
     ///   - isLoose: True to select recordings by URL alone.
+    ///   - isLatestFirst: True to play the latest recording each time, not one after the other.
     ///   - onDamage: Receives a sentence for each archive that can be read only in part.
     /// - Throws: `read` for a file that cannot be read, `protocol-error` for one that is not an
     ///   archive.
     package static func replaying(
-        _ paths: [String], isLoose: Bool = false, onDamage: (String) -> Void = { _ in }
+        _ paths: [String], isLoose: Bool = false, isLatestFirst: Bool = false,
+        onDamage: (String) -> Void = { _ in }
     ) throws(FetchError) -> Network {
         let indexes = isLoose ? [] : paths.compactMap(CaptureIndex.init).filter(\.isWhole)
         guard indexes.count == paths.count else {
-            return .replaying(Replayer(try ArchiveIndex(paths, onDamage), isLoose: isLoose))
+            let replayer = Replayer(
+                try ArchiveIndex(paths, onDamage), isLoose: isLoose, isLatestFirst: isLatestFirst)
+            return .replaying { _, _ in replayer }
         }
-        let (archives, whole) = (IndexedArchives(indexes), Locked<Replayer?>(nil))
-        return Network { request, hop throws(FetchError) in
-            if let (replayer, _) = archives.replayer(of: request) {
-                return ReplayDialer(replayer: replayer, request: request, hop: hop)
+        let archives = IndexedArchives { indexes }
+        let whole = Locked<Replayer?>(nil)
+        return .replaying { uri, defaultPort throws(FetchError) in
+            if let replayer = archives.replayer(of: uri, defaultPort, isLatestFirst: isLatestFirst)
+            {
+                return replayer
             }
-            // Repositories are recorded by the URLs of their requests; the index has no failures.
-            let replayer = try whole.withLock { whole throws(FetchError) in
+            // The index has no failures.
+            return try whole.withLock { whole throws(FetchError) in
                 if let made = whole { return made }
-                let made = Replayer(try ArchiveIndex(paths))
+                let made = Replayer(try ArchiveIndex(paths), isLatestFirst: isLatestFirst)
                 whole = made
                 return made
             }
-            return ReplayDialer(replayer: replayer, request: request, hop: hop)
+        }
+    }
+
+    /// - Parameter find: The recordings of a URL.
+    static func replaying(
+        _ find: @escaping @Sendable (URI, _ defaultPort: UInt16) throws(FetchError) -> Replayer
+    ) -> Network {
+        Network { request, hop in
+            ReplayDialer(request: request, hop: hop) { uri, defaultPort throws(FetchError) in
+                let replayer = try find(uri, defaultPort)
+                hop.recorded = hop.recorded ?? replayer.start
+                return replayer
+            }
         }
     }
 }
@@ -99,7 +117,11 @@ final class Replayer: Sendable {
     let index: ArchiveIndex
     let isLoose: Bool
     let readers: ArchiveReaders
-    private let isLatestFirst: Bool
+    /// The times of whole replies that may be played, in microseconds; `nil` for any recording.
+    let bounds: Range<Int>?
+    /// The time before which there may be further recordings, in microseconds; `nil` if these are
+    /// all.
+    let start: Int?
     private let state: Locked<State>
 
     private struct State {
@@ -112,12 +134,13 @@ final class Replayer: Sendable {
     ///   - isLatestFirst: True to play the latest recording each time.
     init(
         _ index: ArchiveIndex, _ readers: ArchiveReaders? = nil, isLoose: Bool = false,
-        isLatestFirst: Bool = false
+        isLatestFirst: Bool = false, within bounds: Range<Int>? = nil, from start: Int? = nil
     ) {
-        (self.index, self.isLoose, self.isLatestFirst) = (index, isLoose, isLatestFirst)
+        (self.index, self.isLoose, self.bounds, self.start) = (index, isLoose, bounds, start)
         self.readers = readers ?? ArchiveReaders(index.paths)
+        let isPlayed = isLatestFirst || bounds != nil
         state = Locked(
-            State(isPlayed: [Bool](repeating: false, count: index.recordings.count)))
+            State(isPlayed: [Bool](repeating: isPlayed, count: index.recordings.count)))
     }
 
     // MARK: Reading
@@ -201,28 +224,18 @@ final class Replayer: Sendable {
     // MARK: Choosing
 
     /// The first candidate not played yet, else the last one again.
-    func next(_ candidates: [Int]) -> Int? {
-        if isLatestFirst { return latest(candidates).first }
-        return state.withLock { state in
-            candidates.first { !state.isPlayed[$0] } ?? candidates.last
-        }
-    }
+    func next(_ candidates: [Int]) -> Int? { inTurn(candidates).first }
 
     /// The candidates not played yet in their order, then the others from the last to the first.
     func inTurn(_ candidates: [Int]) -> [Int] {
-        if isLatestFirst { return latest(candidates) }
-        return state.withLock { state in
-            var (unplayed, played) = ([Int](), [Int]())
-            for number in candidates {
-                if state.isPlayed[number] { played.append(number) } else { unplayed.append(number) }
-            }
-            return unplayed + played.reversed()
+        let candidates = candidates.filter { number in
+            let recording = index.recordings[number]
+            return bounds.map { recording.isWholeReply && $0.contains(recording.time) } ?? true
         }
-    }
-
-    /// The whole replies among candidates, the latest first.
-    private func latest(_ candidates: [Int]) -> [Int] {
-        candidates.reversed().filter { index.recordings[$0].isWholeReply }
+        return state.withLock { state in
+            candidates.filter { !state.isPlayed[$0] }
+                + candidates.filter { state.isPlayed[$0] }.reversed()
+        }
     }
 
     func notePlayed(_ index: Int) { state.withLock { $0.isPlayed[index] = true } }

@@ -13,9 +13,16 @@ public protocol Dialer {
     /// - Throws: `not-built-in` when libcurl is not installed, or where there is no network; errors
     ///   of ``dial(_:)`` about a proxy.
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient
+
+    /// True if the exchange is recorded or replayed, and so must not depend on what the process has
+    /// learnt from others; by default false.
+    var isRecorded: Bool { get }
 }
 
 extension Dialer {
+    /// False.
+    public var isRecorded: Bool { false }
+
     /// Throws `not-built-in`.
     public func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {
         throw FetchError(.notBuiltIn, .input, "there is no HTTP here")

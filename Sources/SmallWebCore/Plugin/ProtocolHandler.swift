@@ -65,6 +65,12 @@ extension ProtocolHandler {
         request.upload != nil || request.input != nil && request.scheme.input == .body
     }
 
+    /// True if `request` is for a page that anyone may have: it may be kept, and a recording may
+    /// answer. An identity is not looked for.
+    package func isSafe(_ request: Request) -> Bool {
+        request.input == nil && request.secretValues.isEmpty && !carriesData(request)
+    }
+
     /// All options but the secrets of another origin, and no input.
     public func carried(
         from request: Request, status: Int?, isSameOrigin: Bool

@@ -51,6 +51,7 @@ public struct Head: Sendable, Hashable {
         var refusesMethod = false
         var hasNoUsualSize = false
         var isGone = false
+        var isMissing = false
         var isUnchanged = false
         var validator: String?
         var bodyState: String?
@@ -164,6 +165,12 @@ public struct Head: Sendable, Hashable {
     public var isGone: Bool {
         get { parts.value.isGone }
         set { parts.value.isGone = newValue }
+    }
+    /// For ``Head/Class/permanentFailure``: true if there is nothing at the URL, be it for good or
+    /// not.
+    public var isMissing: Bool {
+        get { parts.value.isMissing || parts.value.isGone }
+        set { parts.value.isMissing = newValue }
     }
     /// For ``Head/Class/success``: true if the resource still matches ``Request/validator``, and no
     /// body follows.

@@ -14,6 +14,7 @@ type a Gopher URL begins with. Nothing is kept: see `simplecache::`. It replaces
 """
 
 import atexit
+import datetime
 import errno
 import io
 import os
@@ -40,6 +41,14 @@ def place(url):
 
 def ends_with_slash(url):
     return re.fullmatch("[^:]*://([^/]*|.*/)", url.partition("?")[0])
+
+
+class Body(io.BytesIO):
+    """A page as a file, with the size that read_block() and tail() of fsspec ask for."""
+
+    @property
+    def size(self):
+        return self.getbuffer().nbytes
 
 
 class SmallwebFileSystem(fsspec.AbstractFileSystem):
@@ -137,13 +146,17 @@ class SmallwebFileSystem(fsspec.AbstractFileSystem):
             found = {name: one for name, one in found.items() if name == path + query}
         return found if detail else list(found)
 
+    def modified(self, path):
+        # No server says when. So that no reader takes what it has kept for the page, it is now.
+        return datetime.datetime.now(datetime.timezone.utc)
+
     def cat_file(self, path, start=None, end=None, **_):
         return self._page(self._strip_protocol(path))[1][start:end]
 
     def _open(self, path, mode="rb", **_):
         if mode != "rb":
             raise OSError(errno.EROFS, "the small web is read-only here", path)
-        return io.BytesIO(self.cat_file(path))
+        return Body(self.cat_file(path))
 
 
 for scheme in SmallwebFileSystem.protocol:

@@ -21,21 +21,20 @@ extension Command {
                     + "fetched, its bytes in the cache, and its URL. Of several recordings each "
                     + "has a line."
             ) { settings, _ throws(FetchError) in
-                for index in try settings.pageCache().indexes() {
-                    try index.forEachPage { date, bytes, url throws(FetchError) in
-                        try StandardStream.output.writeForeign(
-                            "\(UTCDate.second(date))\t\(bytes)\t\(url)\n")
-                    }
+                try settings.pageCache().forEachPage { date, bytes, url throws(FetchError) in
+                    try StandardStream.output.writeForeign(
+                        "\(UTCDate.second(date))\t\(bytes)\t\(url)\n")
                 }
             },
             .action(
                 "size", "size of each archive, and of all",
-                manual: "Prints a line for each archive, bytes and name, and one for all."
+                manual:
+                    "Prints a line for each archive with its index, bytes and name, and one for "
+                    + "all."
             ) { settings, _ throws(FetchError) in
-                let files = try settings.pageCache().files
-                let rows = files + [(path: "total", bytes: files.reduce(0) { $0 + $1.bytes })]
-                for row in rows {
-                    try StandardStream.output.writeForeign("\(row.bytes)\t\(row.path)\n")
+                let rows = try settings.pageCache().sizes
+                for (bytes, name) in rows + [(rows.reduce(0) { $0 + $1.bytes }, "total")] {
+                    try StandardStream.output.writeForeign("\(bytes)\t\(name)\n")
                 }
             },
             Command(

@@ -24,7 +24,8 @@ extension Command {
         "list FILE…", "the records of an archive",
         manual: "Prints a line for each record: offset, type, date, status, media type, size of "
             + "the block and URL, with tabs between them; - stands for what a record does not "
-            + "have. With --json each is a record of type warc-record.",
+            + "have. With --json each is a record of type warc-record. Of a damaged archive the "
+            + "records that are whole are printed, and the exit status is 8.",
         operands: [.file], options: ["json"]
     ) { settings, names throws(FetchError) in
         try EventLoop().runToEnd { () async throws(FetchError) in
@@ -45,6 +46,7 @@ extension Command {
     ) { settings, words throws(FetchError) in
         var settings = settings
         settings.archive.replayed = [words[0]]
+        settings.archive.replaysLatest = true
         return try GetCommand(settings, Array(words.dropFirst())).run()
     }.with(\.optionNames, ["json", "output", "raw", "render"])
 
@@ -111,12 +113,10 @@ private struct WarcCommand: Sendable {
 
     func list(_ name: String) async throws(FetchError) {
         let reader = try WarcReader(name)
-        while let header = try reader.next() {
-            var head: Head?
-            if header.type == "response" {
-                let block = try reader.block(upTo: Self.headBytesMax)
-                head = await Self.head(header.target, block)
-            }
+        let limit = { (header: WarcHeader) in header.type == "response" ? Self.headBytesMax : 0 }
+        while let header = try reader.nextWhole(keeping: limit) {
+            let head =
+                header.type == "response" ? await Self.head(header.target, reader.beginning) : nil
             try settings.write([Line(offset: reader.offset, header: header, head: head)]) {
                 Self.write($1, to: &$0)
             } text: { line in
@@ -129,6 +129,7 @@ private struct WarcCommand: Sendable {
                 return fields.joined(separator: "\t") + "\n"
             }
         }
+        if let damage = reader.damage, reader.hasLoss { throw damage }
     }
 
     /// Limit of bytes of a block read for its head.

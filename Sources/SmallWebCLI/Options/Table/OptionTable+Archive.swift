@@ -8,6 +8,8 @@ struct ArchiveSettings: Sendable {
     var keepsSecrets = false
     var replayed: [String] = []
     var replaysLoosely = false
+    /// True to play the latest recording of a URL, not one after the other.
+    var replaysLatest = false
     /// Oldest recording that answers without asking the server, in seconds; `nil` for the default.
     var ageSecondsMax: Double?
     var usesCache = false
@@ -24,8 +26,14 @@ struct ArchiveSettings: Sendable {
     var paths: [(option: String, path: String)] {
         if file == nil, replayed.isEmpty { return [] }
         return (file.map { [("--warc", $0)] } ?? [])
-            + Set(replayed)
-            .filter { $0 != file }.map { ("--replay", $0) }
+            + Set(replayed).filter { !isContinued($0) }.map { ("--replay", $0) }
+    }
+
+    /// True for an archive that is read and added to, under whatever names.
+    func isContinued(_ path: String) -> Bool {
+        guard let file else { return false }
+        return path == file
+            || FileIdentity(path: path).map { $0 == FileIdentity(path: file) } ?? false
     }
 }
 
@@ -51,8 +59,8 @@ extension Option {
             "replay", .archive, "answer from the archive FILE alone",
             manual: "Answers each request from the WARC archive FILE: no name is resolved and no "
                 + "connection is made. A recording must be of the same scheme, host, port and "
-                + "request; several of one request are played in order, then the last one again. "
-                + "Certificates are judged as ever, and nothing is added to the trust store. A "
+                + "request; several of one request are played in the order of time, then the last "
+                + "one again. Certificates are judged as ever, and nothing is added to the trust store. A "
                 + "request without a recording is not-recorded, status 103. Options for proxies "
                 + "and addresses change nothing. With --warc, what FILE does not have is fetched "
                 + "and recorded there. Repeatable.",
@@ -69,12 +77,15 @@ extension Option {
                 + "answers from there: at once for a page that is younger than --max-age, and for "
                 + "any page when the server cannot be reached or refuses for now, which a note "
                 + "says. Uploads, answers to prompts, and pages that were fetched with an identity "
-                + "or a secret are never kept. 'smallweb cache' lists what there is.",
+                + "or a secret are never kept. Requests with data, or by a method such as DELETE, are "
+                + "always sent. 'smallweb cache' lists what there is.",
             example: "smallweb open --cache gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.archive.usesCache = isOn }),
         Option(
             "cache-size", .archive.with(scope: .run), "with --cache, size of all pages (256M)",
-            manual: "The size from which the oldest pages go.",
+            manual:
+                "The size from which the oldest pages go. A page of more than half of it is not "
+                + "kept.",
             example: "smallweb get --cache --cache-size 1G -O gopher://example.org/9/disk.img",
             .value("SIZE") { settings, value throws(FetchError) in
                 let size = try OptionValue.size(value, "--cache-size")
@@ -146,13 +157,22 @@ extension Settings {
             let cache = try pageCache()
             let network = archive.isOffline ? Network.live : cache.recording(.live)
             archive.cache = cache
+            // Those that a kill has left behind are completed now, within the limit of time.
+            _ = cache.indexes()
             archive.network = network.recalling(
-                cache.indexes(), secondsMax: archive.ageSecondsMax ?? 0,
-                isAlone: archive.isOffline)
+                cache.indexes, secondsMax: archive.ageSecondsMax ?? 0,
+                isAlone: archive.isOffline, forget: cache.forget)
         }
-        // Before the first is opened to add to it: both may be the same file.
+        // Before the first is opened to add to it: both may be the same file, or none so far.
         let recalled = archive.file == nil ? [] : archive.replayed
-        let indexes = try recalled.map { path throws(FetchError) in try CaptureIndex.reading(path) }
+        var indexes: [CaptureIndex] = []
+        for path in recalled {
+            do throws(FetchError) {
+                indexes.append(try CaptureIndex.reading(path))
+            } catch {
+                guard error.errnoName == "ENOENT", archive.isContinued(path) else { throw error }
+            }
+        }
         if let path = archive.file {
             let writer = try ArchiveWriter(
                 path, software: "smallweb/\(Help.version)",
@@ -163,12 +183,14 @@ extension Settings {
             archive.network = Network.live.recorded(in: writer)
             if !indexes.isEmpty {
                 archive.network = archive.network.recalling(
-                    indexes, secondsMax: archive.ageSecondsMax ?? .infinity, isAlone: false)
+                    { [indexes] in indexes }, secondsMax: archive.ageSecondsMax ?? .infinity,
+                    isAlone: false)
             }
         } else if !archive.replayed.isEmpty {
             let messages = Messages(messages)
             archive.network = try .replaying(
-                archive.replayed, isLoose: archive.replaysLoosely
+                archive.replayed, isLoose: archive.replaysLoosely,
+                isLatestFirst: archive.replaysLatest
             ) {
                 messages.warning($0)
             }
