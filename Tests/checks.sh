@@ -4,6 +4,9 @@
 
 failed=0
 
+# smallweb refuses programs that others can change.
+umask 022
+
 # What helps to understand a failure, if a script has more to say.
 details() { :; }
 
@@ -21,11 +24,14 @@ fails() {
     failed=1
 }
 
-# eventually COMMAND…: asks until it succeeds, for two minutes at most.
+# eventually COMMAND…: asks until it succeeds, for two minutes at most, and then says what did not.
 eventually() {
     local end=$((SECONDS + 120))
     until "$@" >/dev/null 2>&1; do
-        [ "$SECONDS" -lt "$end" ] || return 1
+        if [ "$SECONDS" -ge "$end" ]; then
+            echo "waited 120 s for this: $*" >&2
+            return 1
+        fi
         sleep 0.02
     done
 }

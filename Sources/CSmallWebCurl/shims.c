@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "CSmallWebCurl.h"
 
-#include "CSmallWebPOSIX.h"
-
 #include <dlfcn.h>
 #include <openssl/crypto.h>
 #include <stddef.h>
 
-const char *swcurl_load(struct swcurl_functions *functions) {
-    // Lazily: its thirty libraries have thousands of symbols that an HTTP fetch never calls.
-    int mode = RTLD_LAZY | swposix_library_scope(1);
-    void *library = dlopen("libcurl.so.4", mode);
-    if (library == NULL) library = dlopen("libcurl-gnutls.so.4", mode);
-    if (library == NULL) return dlerror();
+const char *swcurl_load(void *library, struct swcurl_functions *functions) {
 #define SWCURL_LOOK_UP(name)                                                                      \
     if ((functions->name = (__typeof__(&name))dlsym(library, #name)) == NULL) return dlerror();
     SWCURL_FUNCTIONS(SWCURL_LOOK_UP)

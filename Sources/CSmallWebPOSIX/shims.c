@@ -5,6 +5,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <link.h>
 #include <poll.h>
 #include <signal.h>
 #include <pthread.h>
@@ -48,6 +49,20 @@ int swposix_library_scope(int connects) {
 #endif
     (void)connects;
     return RTLD_LOCAL;
+}
+
+static int note_openssl(struct dl_phdr_info *info, size_t size, void *number) {
+    const char *name = strrchr(info->dlpi_name, '/');
+    (void)size;
+    if (name == NULL || strncmp(name, "/libssl.so.", 11) != 0) return 0;
+    *(int *)number = atoi(name + 11);
+    return 1;
+}
+
+int swposix_openssl_number(void) {
+    int number = 0;
+    (void)dl_iterate_phdr(note_openssl, &number);
+    return number;
 }
 
 int swposix_columns(int fd) {

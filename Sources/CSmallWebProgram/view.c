@@ -208,9 +208,10 @@ static int enter(const struct swprogram *program, int is_shared, int has_users, 
     view.root_length = strlen(program->temporary);
     if (view.root_length >= sizeof view.path) return 0;
     memcpy(view.path, program->temporary, view.root_length + 1);
-    // The mount point is the future temporary directory: it is empty, and this program's alone.
+    // The mount point is the future temporary directory: it is empty, and this program's alone. A
+    // long link takes a page, which may have 64 KiB.
     if (mount("smallweb", program->temporary, "tmpfs", MS_NOSUID | MS_NODEV,
-            "mode=755,size=1m,nr_inodes=4096") != 0)
+            "mode=755,size=16m,nr_inodes=4096") != 0)
         return 0;
     char *proc = inside(&view, "/proc");
     mkdir(proc, 0755);

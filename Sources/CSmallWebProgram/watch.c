@@ -26,11 +26,15 @@
 // Limit of mappings of all processes. The kernel takes some 300 bytes for each.
 #define MAPPINGS_MAX 32768
 
-// Kernel memory for a descriptor: the file, and the text of a /proc file that was read in part.
-#define DESCRIPTOR_BYTES (16 << 10)
+// The size of a page: 4 KiB, with some kernels 16 or 64.
+static uint64_t page_bytes = 4096;
+
+// Kernel memory for a descriptor: the file, and a page for the text of a /proc file that was read in
+// part.
+#define DESCRIPTOR_BYTES ((12 << 10) + page_bytes)
 
 // A pipe of the default size. Programs cannot get larger ones.
-#define PIPE_BYTES (64 << 10)
+#define PIPE_BYTES (16 * page_bytes)
 
 // Memory per byte of a descriptor's text in /proc: a lock, or an entry of an epoll, takes some 250
 // bytes, and its line 60. It counts 16 times, since reading many lines takes long.
@@ -127,9 +131,10 @@ static int list(int has_proc) {
 int watch_begin(int has_proc) {
     int ends[2], size = 0;
     socklen_t length = sizeof size;
+    page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0) {
         getsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, &length);
-        socket_bytes = (uint64_t)size + (64 << 10);
+        socket_bytes = (uint64_t)size + 16 * page_bytes;
         close(ends[0]);
         close(ends[1]);
     }

@@ -4,9 +4,7 @@
 #include <dlfcn.h>
 #include <stddef.h>
 
-const char *swzlib_load(struct swzlib_functions *functions) {
-    void *library = dlopen("libz.so.1", RTLD_LAZY | RTLD_LOCAL);
-    if (library == NULL) return dlerror();
+const char *swzlib_load(void *library, struct swzlib_functions *functions) {
 #define SWZLIB_LOOK_UP(name)                                                                      \
     functions->name = (__typeof__(functions->name))dlsym(library, #name);                         \
     if (functions->name == NULL) return dlerror();

@@ -63,7 +63,8 @@ free_port() {
     : >"$log"
     socat -d -d TCP-LISTEN:0,bind=127.0.0.1 /dev/null 2>"$log" 3>&- &
     pid=$!
-    until port=$(grep -oE 'listening on AF=2 127\.0\.0\.1:[0-9]+' "$log"); do sleep 0.05; done
+    eventually grep -q 'listening on AF=2 127\.0\.0\.1:[0-9]' "$log"
+    port=$(grep -oE 'listening on AF=2 127\.0\.0\.1:[0-9]+' "$log")
     kill "$pid"
     wait "$pid" 2>/dev/null || true
     echo "${port##*:}"
@@ -101,10 +102,8 @@ start_git_daemon() {
         --export-all 3>&- &
     daemon=$!
     git_url=git://127.0.0.1:$port
-    until git ls-remote "$git_url/small.git" >/dev/null 2>&1; do
-        kill -0 "$daemon" || return 1
-        sleep 0.05
-    done
+    is_serving() { git ls-remote "$git_url/small.git" || ! kill -0 "$daemon"; }
+    eventually is_serving && kill -0 "$daemon"
 }
 
 # Lists of 10,000 URLs: for smallweb, for curl as $scratch/curl-SCHEME.

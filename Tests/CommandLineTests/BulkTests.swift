@@ -131,7 +131,7 @@ import Testing
         }
         try input.fileHandleForWriting.close()
         let rest = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationStatus == 0)
         #expect(try Records(Array(rest)).summary?["requests"]?.int == 5)
     }
@@ -238,7 +238,7 @@ import Testing
         let done = Monitor(0)
         let hole = try Self.hole { selector, peer in
             if selector.hasSuffix("first") {
-                done.wait { $0 == 200 ? () : nil }
+                try? done.wait(for: "the others are done") { $0 == 200 ? () : nil }
             } else {
                 done.update { $0 += 1 }
             }

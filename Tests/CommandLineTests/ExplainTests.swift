@@ -67,7 +67,7 @@ struct ExplainTests {
                 words = ["put", "-k", "-s", url, smallweb.home.file("body.gmi")]
             }
             _ = try smallweb.run(words)
-            let sent = server.waitForConnections(1)[0].received
+            let sent = try server.waitForConnections(1)[0].received
             #expect(sent == Array(raw.utf8), "\(url)")
         }
         #expect(smallweb.home.names.filter { $0 != "body.gmi" }.isEmpty, "nothing is written")

@@ -33,7 +33,7 @@ import Testing
         let smallweb = Smallweb()
         let part = smallweb.home.file("page.part")
         let result = try smallweb.run(["-k", "-o", "page", capsule.place + "/silent-body"]) { pid in
-            while !FileManager.default.fileExists(atPath: part) { usleep(1000) }
+            try eventually("there is a part") { FileManager.default.fileExists(atPath: part) }
             kill(pid, signal)
         }
         #expect(result.status == -signal)
@@ -314,7 +314,7 @@ import Testing
                 Smallweb.binary,
             ]
             try shell.run()
-            shell.waitUntilExit()
+            shell.waitInTime()
             #expect(smallweb.home.content("all") == Array("a\n\(body)b\n".utf8), "\(name)")
         }
     }
@@ -329,7 +329,7 @@ import Testing
         let part = smallweb.home.file("x.part")
         let url = "gopher://127.0.0.1:\(server.port)/9/x"
         let result = try smallweb.run(["--limit-rate", "1000", "-o", "x", url]) { pid in
-            while !FileManager.default.fileExists(atPath: part) { usleep(1000) }
+            try eventually("there is a part") { FileManager.default.fileExists(atPath: part) }
             kill(pid, SIGTERM)
         }
         #expect(result.status == -SIGTERM && smallweb.home.names.isEmpty)

@@ -222,10 +222,7 @@ import Testing
     @Test func anAuthorityComesFromTheEnvironment() throws {
         let certificate = TestCertificate.make()
         let secure = try Site(tls: certificate)
-        var smallweb = smallweb
-        let path = smallweb.home.file("authority.pem")
-        try Data(certificate.certificatePEM.utf8).write(to: URL(fileURLWithPath: path))
-        smallweb.environment["SSL_CERT_FILE"] = path
+        let smallweb = try smallweb.trusting(certificate)
         let result = try smallweb.run(["-v", secure.place + "/about"])
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.errors.contains("* trust: ca"))
@@ -275,7 +272,7 @@ import Testing
         #expect(site.requests.last?.target == "http://name.test/about")
         let proxy = try smallweb.records(["-x", site.place, "http://name.test/about"])
         #expect(proxy.records.terminal[0]["remote"]?["proxy"]?.string == site.place)
-        let tunnel = try smallweb.run(["-x", site.place, "https://name.test/"])
+        let tunnel = try smallweb.trusting().run(["-x", site.place, "https://name.test/"])
         #expect(tunnel.status == Outcome.proxy.exitStatus, "\(tunnel.errors)")
         var smallweb = smallweb
         smallweb.environment["http_proxy"] = "http://" + dead
@@ -296,7 +293,7 @@ import Testing
         var maps = ""
         let url = "\(scheme)://127.0.0.1:\(server.port)/0/page"
         let result = try smallweb.run(["-k", url]) { process in
-            while asked.values.isEmpty { usleep(1000) }
+            try eventually("it has asked") { !asked.values.isEmpty }
             let file = FileHandle(forReadingAtPath: "/proc/\(process)/maps")
             maps = String(decoding: file?.readDataToEndOfFile() ?? Data(), as: UTF8.self)
             // Threads of the test may block every signal that can be blocked, and so may children.

@@ -70,7 +70,7 @@ import Testing
         try process.run()
         let line = output.fileHandleForReading.readDataToEndOfFile()
         let said = errors.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(try Records(Array(line)).all.count == 1)
         #expect(said.isEmpty && process.terminationStatus == 128 + SIGPIPE)
     }
@@ -98,7 +98,7 @@ import Testing
         let urls = (0..<6).map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
         let arguments = ["get", "--json", "-j", "2", "--ledger", "ledger"] + urls
         let result = try smallweb.run(arguments) { pid in
-            waiting.wait { $0 >= 2 ? () : nil }
+            try waiting.wait(for: "two requests wait") { $0 >= 2 ? () : nil }
             kill(pid, signal)
         }
         #expect(result.status == -signal)
@@ -116,7 +116,7 @@ import Testing
         let urls = [0, 2, 1, 3].map { "gopher://127.0.0.1:\(server.port)/9/\($0)" }
         let arguments = ["get", "-s", "-j", "2", "--per-host", "2", "--ledger", "ledger"] + urls
         let result = try smallweb.run(arguments) { pid in
-            waiting.wait { $0 >= 2 ? () : nil }
+            try waiting.wait(for: "two requests wait") { $0 >= 2 ? () : nil }
             kill(pid, SIGINT)
         }
         #expect(result.status == -SIGINT && result.text == "a page")
@@ -137,7 +137,7 @@ import Testing
         var bytes = output.fileHandleForReading.availableData
         process.interrupt()
         bytes += output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationReason == .uncaughtSignal)
         #expect(try Records(Array(bytes)).exits == [1, 130])
     }
@@ -158,17 +158,16 @@ import Testing
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        while !(String(decoding: smallweb.home.content("trace") ?? [], as: UTF8.self)
-            .contains("INJECTED"))
-        {
-            usleep(10_000)
+        try eventually("strace has broken off a poll") {
+            String(decoding: smallweb.home.content("trace") ?? [], as: UTF8.self)
+                .contains("INJECTED")
         }
         let child = try String(
             contentsOfFile: "/proc/\(process.processIdentifier)/task/"
                 + "\(process.processIdentifier)/children", encoding: .utf8)
         kill(try #require(Int32(child.split(separator: " ")[0])), SIGTERM)
         _ = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationReason == .uncaughtSignal)
         #expect(process.terminationStatus == SIGTERM)
         try input.fileHandleForWriting.close()
@@ -188,7 +187,9 @@ import Testing
         for round in 1...6 {
             // Killed when a certain number of pages has been asked for: at any place in the code.
             _ = try smallweb.run(arguments, stdin: list) { pid in
-                asked.wait { $0.count >= min(40 * round, 290) ? () : nil }
+                try asked.wait(for: "pages of round \(round) are asked for") {
+                    $0.count >= min(40 * round, 290) ? () : nil
+                }
                 kill(pid, SIGKILL)
             }
         }

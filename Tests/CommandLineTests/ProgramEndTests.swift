@@ -46,7 +46,7 @@ struct ProgramEndTests {
         let folder = try plugin("head -c \(count) /dev/zero; exit 0", to: server)
         let result = try smallweb.run(["get", "--plugin", folder, "trial://127.0.0.1/"])
         #expect(result.status == 0, "\(result.errors)")
-        _ = server.waitForConnections(1)
+        _ = try server.waitForConnections(1)
         #expect(arrived.update { $0 } == count)
     }
 }

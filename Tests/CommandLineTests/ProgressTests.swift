@@ -20,7 +20,7 @@ struct ProgressTests {
             let length = hasLength ? "Content-Length: 1048576\r\n" : ""
             peer.write("HTTP/1.1 200 OK\r\nConnection: close\r\n\(length)\r\n")
             peer.write([UInt8](repeating: 0x61, count: 524_288))
-            gate.wait()
+            _ = gate.wait(timeout: .now() + .seconds(Overdue.seconds))
             peer.write([UInt8](repeating: 0x61, count: 524_288))
         }
     }
@@ -58,7 +58,7 @@ struct ProgressTests {
                 "HTTP/1.1 206 Partial Content\r\nConnection: close\r\nContent-Length: 524288\r\n"
                     + "Content-Range: bytes 524288-1048575/1048576\r\n\r\n")
             peer.write([UInt8](repeating: 0x61, count: 262_144))
-            gate.wait()
+            _ = gate.wait(timeout: .now() + .seconds(Overdue.seconds))
             peer.write([UInt8](repeating: 0x61, count: 262_144))
         }
         try Data(repeating: 0x61, count: 524_288).write(
@@ -115,7 +115,7 @@ struct ProgressTests {
 
     @Test func aSilentServerIsWaitedForAndTheLineIsErasedBeforeAnError() throws {
         let server = try LoopbackServer { [gate] peer in
-            gate.wait()
+            _ = gate.wait(timeout: .now() + .seconds(Overdue.seconds))
             _ = peer
         }
         let screen = try Screen(isTerminal: true)
@@ -133,7 +133,7 @@ struct ProgressTests {
         let server = try LoopbackServer(tls: .make()) { [gate] peer in
             _ = peer.readLine()
             _ = peer.read(65_536)
-            gate.wait()
+            _ = gate.wait(timeout: .now() + .seconds(Overdue.seconds))
             _ = peer.read(8 << 20)
             peer.write("20 text/gemini\r\nstored\n")
         }
@@ -189,7 +189,7 @@ struct ProgressTests {
         ] as [([String], Bool, Bool)])
     func whoGetsToSeeIt(_ options: [String], _ isTerminal: Bool, _ isSilent: Bool) throws {
         let server = try LoopbackServer { [gate] peer in
-            gate.wait()
+            _ = gate.wait(timeout: .now() + .seconds(Overdue.seconds))
             peer.write("Login\r\n")
         }
         let screen = try Screen(isTerminal: isTerminal)
@@ -197,7 +197,7 @@ struct ProgressTests {
         let status = try run(["get", url] + options, on: screen) {
             if isSilent {
                 // Until another one, which began later, has said something.
-                server.waitForClient()
+                try server.waitForClient()
                 let other = try Screen(isTerminal: true)
                 let status = try smallweb.run(["get", url], on: other) {
                     $0.waitFor("waiting for")

@@ -179,7 +179,7 @@ struct ProxyCommandLineTests {
         let place = "a.test:\(capsule.server.port)"
         let through = try smallweb.run(["trust", "check", "-x", proxy.url("socks5h"), place])
         #expect(proxy.orders.map(\.host) == ["a.test"], "\(through)")
-        #expect(capsule.server.waitForConnections(1)[0].serverName == "a.test")
+        #expect(try capsule.server.waitForConnections(1)[0].serverName == "a.test")
         let marker = smallweb.home.file("marker")
         for place in ["-oProxyCommand=x:1965", "-a.test"] {
             let result = try smallweb.run(

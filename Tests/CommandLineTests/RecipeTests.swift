@@ -80,7 +80,7 @@ struct Recipe: CustomTestStringConvertible, Sendable {
         process.standardOutput = output
         try process.run()
         let text = output.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationStatus == 0)
         return String(decoding: text, as: UTF8.self)
     }

@@ -114,7 +114,8 @@ import Testing
         #expect(records.all.count == 1)
         let version = try #require(records.all[0]["version"]?.string)
         #expect(try smallweb.run(["--version"]).text.hasPrefix("smallweb \(version) (libcurl/"))
-        #expect(records.all[0]["openssl"]?.string?.hasPrefix("3.") == true)
+        let number = try #require(records.all[0]["openssl"]?.string?.prefix(2))
+        #expect(["3.", "4."].contains(number))
     }
 
     @Test func aSummaryIsThereWhenItIsWanted() throws {

@@ -79,9 +79,11 @@ extension Smallweb {
         try process.run()
         // Only the program holds it now, so reading ends with it.
         try screen.writer.close()
-        try look(screen, process.processIdentifier)
-        screen.readToEnd()
-        process.waitUntilExit()
+        try process.inTime {
+            try look(screen, process.processIdentifier)
+            screen.readToEnd()
+            process.waitUntilExit()
+        }
         let status = process.terminationStatus
         return process.terminationReason == .uncaughtSignal ? -status : status
     }

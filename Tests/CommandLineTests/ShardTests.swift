@@ -112,7 +112,7 @@ import Testing
             #expect(output.fileHandleForReading.availableData == Data("0\tx\n".utf8))
         }
         try input.fileHandleForWriting.close()
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationStatus == 0)
     }
 
@@ -163,7 +163,7 @@ import Testing
             _ = peer.readLine()
             // Both answers wait until both are asked for.
             together.update { $0 += 1 }
-            together.wait { $0 >= 2 ? () : nil }
+            try? together.wait(for: "both are asked for") { $0 >= 2 ? () : nil }
             peer.write("a page")
         }
         let own = "127.0.0.1:\(server.port)"

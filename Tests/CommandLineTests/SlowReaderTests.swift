@@ -6,11 +6,13 @@ import Testing
 /// Output that no program takes: `--max-time` and the first signal end it.
 @Suite(.timeLimit(.minutes(30)))
 struct SlowReaderTests {
-    /// More than a pipe holds.
+    /// More than a pipe holds, which is 16 pages of up to 64 KiB.
+    private static let count = 4 << 20
+
     private static func server() throws -> LoopbackServer {
         try LoopbackServer { peer in
             _ = peer.readLine()
-            peer.write([UInt8](repeating: 0x78, count: 400_000))
+            peer.write([UInt8](repeating: 0x78, count: count))
         }
     }
 
@@ -28,8 +30,8 @@ struct SlowReaderTests {
         return try smallweb.run(["get"] + limits + arguments + [url], shell: shell) { process in
             guard end == .signal else { return }
             // Until it waits in the kernel for the output, not for the network.
-            while !Smallweb.waits(process, in: "pipe", "fifo", "wait_for_partner") {
-                usleep(10_000)
+            try eventually("it waits for its reader") {
+                Smallweb.waits(process, in: "pipe", "fifo", "wait_for_partner")
             }
             kill(process, SIGINT)
         }
@@ -81,11 +83,13 @@ struct SlowReaderTests {
             ["get", "-m", "600", "-o", "f", "gopher://127.0.0.1:\(server.port)/9/x"],
             shell: "mkfifo f; exec \"$@\""
         ) { process in
-            while !Smallweb.waits(process, in: "fifo", "wait_for_partner") { usleep(10_000) }
+            try eventually("it waits for a reader") {
+                Smallweb.waits(process, in: "fifo", "wait_for_partner")
+            }
             received = (try? FileHandle(forReadingAtPath: fifo)?.readToEnd()?.count) ?? 0
         }
         #expect(result.status == 0, "\(result.errors)")
-        #expect(received == 400_000)
+        #expect(received == Self.count)
     }
 
     // MARK: Terminals and limits

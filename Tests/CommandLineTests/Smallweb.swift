@@ -18,6 +18,7 @@ struct Smallweb {
         let path: String
 
         init() {
+            Programs.areOurs
             path = NSTemporaryDirectory() + "smallweb-test-" + UUID().uuidString
             try? FileManager.default.createDirectory(
                 atPath: path, withIntermediateDirectories: true)
@@ -66,10 +67,24 @@ struct Smallweb {
         return functions.contains { place.contains($0) }
     }
 
+    /// True if an ordinary user may have mounts of its own here.
+    static let canMount =
+        (try? Smallweb().run(
+            [], shell: "unshare --map-root-user --mount mount -t tmpfs none ."))?.status == 0
+
     let home = Home()
     var environment: [String: String] = [:]
     /// True if even root gets no more than the permissions of files give their owner.
     var isUnprivileged = false
+
+    /// Has this authority alone for HTTPS: the machine may have none.
+    func trusting(_ authority: TestCertificate = .make()) throws -> Smallweb {
+        var smallweb = self
+        let path = home.file("authority.pem")
+        try Data(authority.certificatePEM.utf8).write(to: URL(fileURLWithPath: path))
+        smallweb.environment["SSL_CERT_FILE"] = path
+        return smallweb
+    }
 
     /// Runs to the end.
     ///
@@ -79,7 +94,7 @@ struct Smallweb {
     ///   - started: Called with the process id while it runs.
     func run(
         _ arguments: [String], stdin: String? = nil, output: String? = nil, shell: String? = nil,
-        started: (Int32) -> Void = { _ in }
+        started: (Int32) throws -> Void = { _ in }
     ) throws -> Result {
         var arguments = arguments
         let together = arguments.firstIndex { ["-Z", "-j", "--jobs", "--parallel"].contains($0) }
@@ -115,13 +130,45 @@ struct Smallweb {
         try process.run()
         if let stdin { try input.fileHandleForWriting.write(contentsOf: Data(stdin.utf8)) }
         if stdin != nil { try input.fileHandleForWriting.close() }
-        started(process.processIdentifier)
-        process.waitUntilExit()
+        try process.inTime {
+            // Whoever throws has not ended it.
+            let reached = Swift.Result { try started(process.processIdentifier) }
+            if case .failure = reached { kill(process.processIdentifier, SIGKILL) }
+            process.waitUntilExit()
+            try reached.get()
+        }
         let status = process.terminationStatus
         return Result(
             status: process.terminationReason == .uncaughtSignal ? -status : status,
             output: place.content("out") ?? [],
             errors: String(decoding: place.content("err") ?? [], as: UTF8.self))
+    }
+}
+
+extension Process {
+    /// Calls `body`, which waits for the end of the process. What hangs is killed after ten
+    /// minutes, and is an issue of the test.
+    func inTime(
+        _ location: SourceLocation = #_sourceLocation, _ body: () throws -> Void
+    ) rethrows {
+        let (number, isLate) = (processIdentifier, Monitor(false))
+        let end = DispatchWorkItem {
+            isLate.update { $0 = true }
+            kill(number, SIGKILL)
+        }
+        DispatchQueue.global().asyncAfter(deadline: .now() + 600, execute: end)
+        defer {
+            end.cancel()
+            if isLate.update({ $0 }) {
+                let words = (arguments ?? []).joined(separator: " ")
+                Issue.record("not ended after ten minutes: \(words)", sourceLocation: location)
+            }
+        }
+        try body()
+    }
+
+    func waitInTime(_ location: SourceLocation = #_sourceLocation) {
+        inTime(location) { waitUntilExit() }
     }
 }
 

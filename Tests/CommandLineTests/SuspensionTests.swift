@@ -84,7 +84,7 @@ struct SuspensionTests {
         let (before, after) = stage.reply
         let wait: @Sendable () -> Void = {
             state.update { $0.isWaiting = true }
-            state.wait { $0.isStopped ? () : nil }
+            try? state.wait(for: "the process is stopped") { $0.isStopped ? () : nil }
         }
         let server = try LoopbackServer(
             tls: stage.isTLS ? .make() : nil, beforeHandshake: stage.isTLS ? wait : nil
@@ -98,8 +98,10 @@ struct SuspensionTests {
         }
         let url = "\(stage.scheme)://127.0.0.1:\(server.port)/0"
         return try Smallweb().run(["get", "-k"] + one.limits + [url]) { process in
-            state.wait { $0.isWaiting ? () : nil }
-            while !Smallweb.waits(process, in: "epoll", "ep_poll") { usleep(10_000) }
+            try state.wait(for: "the server waits") { $0.isWaiting ? () : nil }
+            try eventually("it waits for the network") {
+                Smallweb.waits(process, in: "epoll", "ep_poll")
+            }
             kill(process, SIGSTOP)
             if !one.isLate { state.update { $0.isStopped = true } }
             // Longer than every limit.

@@ -236,7 +236,9 @@ import Testing
         let result = try smallweb.run(
             ["watch", "--state", "s", "--exec", "touch started; exec sleep 1000", capsule.place]
         ) { process in
-            while !FileManager.default.fileExists(atPath: started) { usleep(1000) }
+            try eventually("the command has begun") {
+                FileManager.default.fileExists(atPath: started)
+            }
             kill(process, SIGTERM)
         }
         #expect(result.status == -SIGTERM)

@@ -115,7 +115,7 @@ import Testing
         try process.run()
         try input.fileHandleForWriting.write(contentsOf: Data("nosuch://x/\n".utf8))
         let records = try Records(Array(output.fileHandleForReading.readDataToEndOfFile()))
-        process.waitUntilExit()
+        process.waitInTime()
         #expect(process.terminationStatus == 0 && records.exits == [1])
         try input.fileHandleForWriting.close()
     }
@@ -188,7 +188,7 @@ import Testing
         }
         let words = ["get", "--json", "--exit-status", "run", "gopher://127.0.0.1:\(server.port)/"]
         let result = try smallweb.run(words) { pid in
-            asked.wait { $0 >= 1 ? () : nil }
+            try asked.wait(for: "it has asked") { $0 >= 1 ? () : nil }
             kill(pid, SIGTERM)
         }
         #expect(result.status == -SIGTERM)
@@ -316,12 +316,12 @@ import Testing
         }
         let indexes = (0..<10).map(String.init)
         let workers = try indexes.map(worker)
-        asked.wait { $0[0]?.count ?? 0 >= 5 ? () : nil }
+        try asked.wait(for: "five pages are asked for") { $0[0]?.count ?? 0 >= 5 ? () : nil }
         kill(workers[try #require(Int(victim))].processIdentifier, SIGKILL)
-        for process in workers { process.waitUntilExit() }
+        for process in workers { process.waitInTime() }
         #expect(workers.count { $0.terminationReason == .uncaughtSignal } == 1)
         let again = try worker(String(victim))
-        again.waitUntilExit()
+        again.waitInTime()
         #expect(again.terminationReason == .exit && again.terminationStatus == 0)
 
         let merged = try smallweb.run(["ledger", "merge"] + indexes.map { "part" + $0 })

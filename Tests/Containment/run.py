@@ -564,6 +564,8 @@ def check_table(results, lacking):
 
 
 def main():
+    # smallweb refuses programs that others can change.
+    os.umask(0o022)
     # What loses its parent becomes a child of this process, where it is found.
     ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     work = tempfile.mkdtemp(prefix="smallweb-containment.")

@@ -7,6 +7,8 @@
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/../.."
+# shellcheck source-path=SCRIPTDIR source=../checks.sh
+. Tests/checks.sh
 
 dist=$(realpath "${1:?usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY}")
 loopback=$(realpath "${2:?usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY}")
@@ -29,10 +31,9 @@ mkfifo "$work/stdin"
 server=$!
 exec 3>"$work/stdin"
 trap 'exec 3>&-; wait "$server" 2>/dev/null; rm -rf "$work"' EXIT
-until grep -q '^ready' "$work/ports"; do
-    kill -0 "$server"
-    read -rt 0.05 <> <(:) || true
-done
+is_settled() { grep -q '^ready' "$work/ports" || ! kill -0 "$server"; }
+eventually is_settled
+kill -0 "$server"
 place() { awk -v scheme="$1" '$1 == scheme { print $2 ":" $3 }' "$work/ports"; }
 
 # in_root SUITE COMMAND…: in a root of its own, with the network of this machine and little else.

@@ -129,6 +129,11 @@ sbom=$work/one/$name.spdx.json
 if has jq; then
     is "the list of parts names them all" test "$(jq -r '.packages[].name' "$sbom" | sort | xargs)" \
         = 'curl glibc libgcc libidn2 libstdc++ openssl smallweb swift-runtime zlib'
+    # shellcheck disable=SC2016 # variables of jq
+    for library in libssl.so.3 libssl.so.4 libcrypto.so.3 libcrypto.so.4 libcurl.so.4 libz.so.1 libidn2.so.0; do
+        is "the list of parts says that $library is opened" jq -e --arg library "$library for " \
+            'any(.packages[]; .comment // "" | contains($library))' "$sbom"
+    done
     is "each part has a licence" jq -e 'all(.packages[]; .licenseDeclared | length > 2)' "$sbom"
     # shellcheck disable=SC2016 # variables of jq
     is "each part is related" jq -e '
@@ -148,9 +153,11 @@ if has rpmbuild; then
     rpm=$(find "$work/rpm/RPMS" -name '*.rpm')
     is "the RPM has the files of the tarball" test "$(rpm -qlp "$rpm" | wc -l)" -gt 80
     requires=$(rpm -qp --requires "$rpm")
-    for library in 'libc.so.6(GLIBC_2.34)(64bit)' 'libssl.so.3()(64bit)' 'libz.so.1()(64bit)'; do
+    for library in 'libc.so.6(GLIBC_2.34)(64bit)' 'libz.so.1()(64bit)' \
+        '((libcrypto.so.3()(64bit) and libssl.so.3()(64bit)) or (libcrypto.so.4()(64bit) and libssl.so.4()(64bit)))'; do
         is "the RPM requires $library" grep -qxF "$library" <<<"$requires"
     done
+    is "the RPM recommends authorities" grep -qx ca-certificates <<<"$(rpm -qp --recommends "$rpm")"
     if has rpmlint; then
         is "rpmlint has no complaint about the RPM" rpmlint -c "$recipes/rpmlint.toml" --strict \
             "$rpm"

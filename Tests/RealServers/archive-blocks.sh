@@ -92,7 +92,7 @@ END
     until_true grep -qE '[0-9]{4,5}' "$root/guppy.log"
     recorded guppy 127.0.0.1 "$(grep -oE '[0-9]{4,5}' "$root/guppy.log" | head -n 1)" --udp || return
     datagrams=--datagrams
-    same_blocks guppy - get --plugin "$here/../../Plugins/Guppy" "guppy://127.0.0.1:$port/bytes/30000"
+    same_blocks guppy - get --plugin "$plugins/Guppy" "guppy://127.0.0.1:$port/bytes/30000"
     datagrams=''
 
     check "blocks: http"

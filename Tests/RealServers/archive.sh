@@ -72,7 +72,7 @@ hostile_checks() {
 
 # A program whose server speaks UDP.
 program_checks() {
-    local plugin=$here/../../Plugins/Guppy words
+    local plugin=$plugins/Guppy words
     check "archive: datagrams of a program are recorded and replayed"
     start "$work/guppy.log" python3 -u "$here/guppy-server.py" --loss 20 --double 20 \
         --reorder 20 --seed 1

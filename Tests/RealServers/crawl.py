@@ -102,7 +102,10 @@ def killed():
              f"@urls.txt >> records{part}.jsonl"], stdin=subprocess.DEVNULL)
 
     victim = worker(0)
+    end = time.monotonic() + 120
     while not os.path.exists("part0.jsonl") or sum(1 for _ in open("part0.jsonl", "rb")) < 20:
+        if time.monotonic() > end:
+            raise SystemExit("waited 120 s for twenty lines of part0.jsonl")
         time.sleep(0.01)
     victim.kill()
     if victim.wait() != -9:

@@ -452,7 +452,8 @@ def serve(root):
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        while daemon.poll() is None:
+        end = time.monotonic() + 120
+        while daemon.poll() is None and time.monotonic() < end:
             try:
                 socket.create_connection(("127.0.0.1", port)).close()
                 return daemon, port

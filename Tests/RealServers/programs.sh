@@ -28,22 +28,22 @@ guppy_checks() {
         until_true grep -qE '[0-9]{4,5}' "$work/guppy.log"
         port=$(grep -oE '[0-9]{4,5}' "$work/guppy.log" | head -n 1)
         python3 "$here/guppy-server.py" --content $size >"$work/guppy.bytes"
-        sw get --plugin "$here/../../Plugins/Guppy" "guppy://127.0.0.1:$port/bytes/$size"
+        sw get --plugin "$plugins/Guppy" "guppy://127.0.0.1:$port/bytes/$size"
         status_is 0
         out_is "$work/guppy.bytes"
     done
 
     check "guppy: records name the program and its version"
-    sw get --json --plugin "$here/../../Plugins/Guppy" "guppy://127.0.0.1:$port/bytes/10"
+    sw get --json --plugin "$plugins/Guppy" "guppy://127.0.0.1:$port/bytes/10"
     status_is 0
     must test "$(jq -c '[.plugin, .version, .body.complete]' "$out")" = '["program:guppy","1.0",true]'
 
     check "guppy: a port without a server"
-    sw get --plugin "$here/../../Plugins/Guppy" guppy://127.0.0.1:1/
+    sw get --plugin "$plugins/Guppy" guppy://127.0.0.1:1/
     status_is 7
 
     check "guppy: a proxy carries no datagrams, and is not passed over"
-    sw get -x socks5h://127.0.0.1:1 --plugin "$here/../../Plugins/Guppy" "guppy://127.0.0.1:$port/"
+    sw get -x socks5h://127.0.0.1:1 --plugin "$plugins/Guppy" "guppy://127.0.0.1:$port/"
     status_is 2
 }
 

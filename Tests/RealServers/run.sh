@@ -44,6 +44,11 @@ trap 'exit 129' HUP
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
+# Copies, because smallweb refuses programs that others can change, as those of the tree may be.
+plugins=$work/plugins
+mkdir "$plugins"
+cp -r "$here/../../Plugins/Guppy" "$here/../../docs/examples/plugins/"* "$plugins"
+
 mkdir "$work/files"
 # A large body, which `make_big` makes: BIG_MIB=256 for one that is larger than all buffers together.
 big=$work/big.bin big_mib=${BIG_MIB:-32}

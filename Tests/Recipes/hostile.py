@@ -347,7 +347,10 @@ with open('pid', 'w'):
 process = subprocess.Popen([smallweb, 'watch', '--state', 'exec', '--exec', 'echo $$ > pid; sleep 1000', page],
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                            env={'HOME': work, 'PATH': os.environ['PATH']})
+end = time.monotonic() + 120
 while not open('pid').read().endswith('\n'):
+    if time.monotonic() > end:
+        sys.exit('waited 120 s for the command of watch --exec to begin')
     time.sleep(0.01)
 child = int(open('pid').read())
 process.terminate()

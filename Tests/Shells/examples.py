@@ -23,6 +23,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 
 smallweb, root = (os.path.realpath(path) for path in sys.argv[1:3])
 HOSTS = [
@@ -350,8 +351,11 @@ def can_connect(port):
         return False
 
 
+end = time.monotonic() + 120
 while not can_connect(9418) and daemon.poll() is None:
-    pass
+    if time.monotonic() > end:
+        sys.exit("examples.py: waited 120 s for git daemon to listen on port 9418")
+    time.sleep(0.01)
 
 command("openssl", "pkey", "-in", work + "/key.pem", "-aes256", "-passout", "pass:secret",
         "-out", work + "/locked.pem")

@@ -43,7 +43,11 @@ same "the Debian package has the sum of each file" "$(find "$work/x" -type f | w
 must "the sums of the Debian package are right" \
     env -C "$work/x" md5sum --quiet -c "$work/control/md5sums"
 depends=$(dpkg -f "$package" Depends)
-for library in libc6 libssl3t64 libssl3 libcurl4t64 libcurl4 zlib1g; do
+for library in libc6 libssl3t64 libssl3 libssl4 libcurl4t64 libcurl4 zlib1g; do
     must "the Debian package depends on $library" grep -qF "$library" <<<"$depends"
+done
+recommends=$(dpkg -f "$package" Recommends)
+for name in ca-certificates libidn2-0 python3; do
+    must "the Debian package recommends $name" grep -qF "$name" <<<"$recommends"
 done
 exit "$failed"

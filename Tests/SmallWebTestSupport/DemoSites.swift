@@ -62,7 +62,9 @@ public enum DemoSites {
             arrivals[site] = number + 1
             return (number / count + 1) * count
         }
-        gathered.wait { ($0[site] ?? 0) >= wanted ? () : nil }
+        try? gathered.wait(for: "all of a gathering are there") {
+            ($0[site] ?? 0) >= wanted ? () : nil
+        }
         peer.write(Array(page[512...]))
     }
 

@@ -103,13 +103,23 @@ public final class LoopbackServer: Sendable {
     public var connections: [Connection] { state.update { $0.connections } }
 
     /// Blocks until `count` connections are over.
-    public func waitForConnections(_ count: Int) -> [Connection] {
-        state.wait { $0.finished.count >= count ? $0.connections : nil }
+    ///
+    /// - Throws: `Overdue`.
+    public func waitForConnections(
+        _ count: Int, file: String = #fileID, line: Int = #line
+    ) throws -> [Connection] {
+        try state.wait(for: "\(count) connections are over", file: file, line: line) {
+            $0.finished.count >= count ? $0.connections : nil
+        }
     }
 
     /// Blocks until a connection is being served.
-    public func waitForClient() {
-        state.wait { $0.open.isEmpty && $0.finished.isEmpty ? nil : () }
+    ///
+    /// - Throws: `Overdue`.
+    public func waitForClient(file: String = #fileID, line: Int = #line) throws {
+        try state.wait(for: "a client has come", file: file, line: line) {
+            $0.open.isEmpty && $0.finished.isEmpty ? nil : ()
+        }
     }
 
     /// Number of sockets of this machine that are connected, or connecting, to the server.
@@ -126,7 +136,7 @@ public final class LoopbackServer: Sendable {
         // Makes the blocked accept fail.
         shutdown(listener, Int32(SHUT_RDWR))
         pthread_join(acceptor, nil)
-        state.wait { $0.open.isEmpty ? () : nil }
+        try? state.wait(for: "all connections are over") { $0.open.isEmpty ? () : nil }
         close(listener)
     }
 

@@ -12,7 +12,11 @@ public final class Monitor<State>: @unchecked Sendable {
     public init(_ state: State) {
         self.state = state
         pthread_mutex_init(mutex, nil)
-        pthread_cond_init(condition, nil)
+        var attributes = pthread_condattr_t()
+        pthread_condattr_init(&attributes)
+        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+        pthread_cond_init(condition, &attributes)
+        pthread_condattr_destroy(&attributes)
     }
 
     deinit {
@@ -33,12 +37,23 @@ public final class Monitor<State>: @unchecked Sendable {
     }
 
     /// Blocks until `body` returns a value.
-    public func wait<Result>(_ body: (State) -> Result?) -> Result {
+    ///
+    /// - Parameter what: Says what that means, for the message.
+    /// - Throws: `Overdue`.
+    public func wait<Result>(
+        for what: String, file: String = #fileID, line: Int = #line,
+        _ body: (State) -> Result?
+    ) throws(Overdue) -> Result {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
+        var end = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &end)
+        end.tv_sec += Overdue.seconds
         while true {
             if let result = body(state) { return result }
-            pthread_cond_wait(condition, mutex)
+            guard pthread_cond_timedwait(condition, mutex, &end) == 0 else {
+                throw Overdue(what, "\(file):\(line)")
+            }
         }
     }
 }

@@ -3,6 +3,10 @@ internal import Glibc
 
 /// Programs that tests run.
 package enum Programs {
+    /// Nobody else may write the files that this process makes from now on: smallweb refuses
+    /// programs that others can change, also under the umask 002.
+    package static let areOurs: Void = { _ = umask(0o022) }()
+
     /// True if a program is on PATH. Always true in CI: there a test fails that is skipped
     /// elsewhere.
     package static func has(_ name: String) -> Bool {

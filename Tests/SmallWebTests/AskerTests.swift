@@ -97,9 +97,9 @@ struct AskerTests {
         }
         let (one, two) = (first.url("/about"), second.url("/about"))
         let answered = Task { try await web.fetch(one).outcome }
-        while answer.update({ $0 == nil }) { await Task.yield() }
+        try await eventually("it is asked about the first") { answer.update { $0 != nil } }
         let givenUp = Task { try await web.fetch(two).outcome }
-        while !hasCome.update({ $0 }) { await Task.yield() }
+        try await eventually("the second has come") { hasCome.update { $0 } }
         givenUp.cancel()
         answer.update { $0?.resume() }
         #expect(try await answered.value == .ok)

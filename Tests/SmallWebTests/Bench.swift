@@ -11,17 +11,25 @@ final class Bench: Sendable {
     let directory: String
     private let thread: LoopThread
     var loop: EventLoop { thread.loop }
+    /// The certificate of nobody's authority: a machine may have none.
+    private static let authority = TestCertificate.make().certificatePEM
+    private var authorityFile: String { "\(directory)/authority.pem" }
 
     init() throws {
         var template = Array("/tmp/smallweb-test-XXXXXX".utf8CString)
         guard mkdtemp(&template) != nil else { throw SystemError(number: errno) }
         directory = String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
         thread = try LoopThread()
+        guard let file = fopen(authorityFile, "we") else { throw SystemError(number: errno) }
+        fputs(Self.authority, file)
+        fclose(file)
     }
 
     deinit {
         thread.end()
-        for name in ["known_hosts", "link", "store/known_hosts"] { unlink("\(directory)/\(name)") }
+        for name in ["known_hosts", "link", "store/known_hosts", "authority.pem"] {
+            unlink("\(directory)/\(name)")
+        }
         rmdir("\(directory)/store")
         rmdir(directory)
     }
@@ -33,6 +41,7 @@ final class Bench: Sendable {
     ) -> Fetcher {
         var options = Fetcher.Options(
             trustStore: TrustStore(path: store ?? storePath))
+        options.http.authorityFile = authorityFile
         change(&options)
         return Fetcher(registry: .builtIn, options: options, loop: loop)
     }
@@ -43,6 +52,7 @@ final class Bench: Sendable {
     ) throws -> Client {
         var options = Client.Options()
         options.trust = TrustStore(path: storePath)
+        options.http.authorityFile = authorityFile
         change(&options)
         return try Client(plugins: plugins, options: options)
     }

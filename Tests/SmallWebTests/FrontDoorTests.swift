@@ -92,7 +92,9 @@ struct FrontDoorTests {
             loops.withLock { $0.append(Weak(web.fetcher.loop)) }
             _ = try await web.fetch(server.url("/1k"))
         }
-        await eventually { loops.withLock { $0.allSatisfy { $0.object == nil } } }
+        try await eventually("the loop is gone") {
+            loops.withLock { $0.allSatisfy { $0.object == nil } }
+        }
         #expect(!Task.isCancelled)
     }
 }

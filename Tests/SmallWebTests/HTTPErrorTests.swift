@@ -337,12 +337,12 @@ struct HTTPErrorTests {
     // MARK: Cancellation
 
     @Test(arguments: ["/silent", "/silent-header", "/silent-body", "/endless"])
-    func cancellingAFetchClosesItsConnection(_ path: String) async {
+    func cancellingAFetchClosesItsConnection(_ path: String) async throws {
         let (bench, web) = (bench, web)
         let task = Task {
             await bench.play(web.url(path)) { $0.limits.bodyBytesMax = nil }
         }
-        await eventually { !web.requests.isEmpty }
+        try await eventually("it has asked") { !web.requests.isEmpty }
         task.cancel()
         #expect(await task.value.error?.outcome == .interrupted)
         #expect(web.server.clientSockets == 0)
@@ -352,7 +352,7 @@ struct HTTPErrorTests {
         let silent = try SilentPort()
         let (bench, port) = (bench, silent.port)
         let task = Task { await bench.play("http://127.0.0.1:\(port)/") }
-        await eventually { silent.clientSockets > 0 }
+        try await eventually("the client has come") { silent.clientSockets > 0 }
         task.cancel()
         #expect(await task.value.error?.outcome == .interrupted)
         #expect(silent.clientSockets == 0)
@@ -365,7 +365,7 @@ struct HTTPErrorTests {
         let task = Task {
             await bench.play(url) { $0.input = [UInt8](repeating: 0, count: 32 << 20) }
         }
-        await eventually { stubborn.clientSockets > 0 }
+        try await eventually("the client has come") { stubborn.clientSockets > 0 }
         task.cancel()
         #expect(await task.value.error?.outcome == .interrupted)
         #expect(stubborn.clientSockets == 0)

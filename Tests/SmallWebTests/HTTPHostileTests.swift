@@ -182,7 +182,7 @@ struct HTTPHostileTests {
         let slow = try LoopbackServer { peer in
             guard WebRequest(from: peer) != nil else { return }
             asked.update { $0 += 1 }
-            asked.wait { $0 >= count ? () : nil }
+            try? asked.wait(for: "all have asked") { $0 >= count ? () : nil }
             peer.write("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok")
         }
         let (bench, url) = (bench, slow.url("/", scheme: "http"))

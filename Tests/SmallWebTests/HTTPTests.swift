@@ -51,17 +51,12 @@ final class Web: Sendable {
     func trust(_ options: inout Fetcher.Options) { options.http.authorityFile = authorityFile }
 }
 
-/// Suspends until `condition` holds: no test may block the threads that all of them share.
-func eventually(_ condition: () -> Bool) async {
-    while !condition() && !Task.isCancelled { try? await Task.sleep(for: .milliseconds(1)) }
-}
-
 /// Reads a sequence until the condition holds, then cancels its reader.
 ///
 /// - Returns: The outcome of the error that ended it; nil when it ended without one.
 func cancelling<Elements: AsyncSequence & Sendable>(
     _ elements: Elements, once condition: () -> Bool
-) async -> Outcome? where Elements.Failure == FetchError {
+) async throws -> Outcome? where Elements.Failure == FetchError {
     let task = Task { () -> Outcome? in
         do throws(FetchError) {
             for try await _ in elements {}
@@ -70,7 +65,7 @@ func cancelling<Elements: AsyncSequence & Sendable>(
             return error.outcome
         }
     }
-    await eventually(condition)
+    try await eventually("the condition of the reader's end holds", condition)
     task.cancel()
     return await task.value
 }
@@ -313,7 +308,7 @@ struct HTTPTests {
         for try await event in events {
             if case .body = event { break }
         }
-        await eventually { web.server.connections.count == 1 }
+        try await eventually("the connection is over") { web.server.connections.count == 1 }
         #expect(web.server.clientSockets == 0)
     }
 

@@ -188,10 +188,10 @@ struct HostileProxyTests {
                 await bench.play(
                     url, options: { $0.proxies = .through("\(kind)://127.0.0.1:\(port)") })
             }
-            await eventually { server.clientSockets > 0 }
+            try await eventually("the client has come") { server.clientSockets > 0 }
             task.cancel()
             #expect(await task.value.error?.outcome == .interrupted)
-            await eventually { server.clientSockets == 0 }
+            try await eventually("the client has gone") { server.clientSockets == 0 }
         }
     }
 
@@ -273,7 +273,7 @@ struct HostileProxyTests {
                     }
                 }
                 if isCancelled {
-                    await eventually { access(file, F_OK) == 0 }
+                    try await eventually("the command has begun") { access(file, F_OK) == 0 }
                     task.cancel()
                 }
                 let outcome = await task.value.outcome
@@ -281,7 +281,7 @@ struct HostileProxyTests {
             }
             let text = try String(contentsOfFile: file)
             let process = try #require(Int32(text.filter { $0 != "\n" }))
-            await eventually { kill(process, 0) != 0 }
+            try await eventually("the command is gone") { kill(process, 0) != 0 }
         }
     }
 }

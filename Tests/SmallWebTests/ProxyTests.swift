@@ -371,7 +371,8 @@ struct ProxyTests {
                 #expect(played.outcome != nil)
             }
         }
-        await eventually { proxy.server.clientSockets == 0 }
-        await eventually { hole.clientSockets == 0 && web.server.clientSockets == 0 }
+        try await eventually("no client of a server is left") {
+            [proxy.server, hole, web.server].allSatisfy { $0.clientSockets == 0 }
+        }
     }
 }

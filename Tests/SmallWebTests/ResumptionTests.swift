@@ -76,7 +76,7 @@ struct ResumptionTests {
         let server = try server()
         let fetcher = bench.fetcher()
         _ = try await visit([server.url("/about")], fetcher)
-        let count = server.waitForConnections(1).count
+        let count = try server.waitForConnections(1).count
         let loop = bench.loop
         try await fetcher.options.trustStore.change(loop: loop) { hosts throws(FetchError) in
             hosts.remove("127.0.0.1:\(server.port)")
@@ -89,7 +89,7 @@ struct ResumptionTests {
             _ = try await visit([server.url("/about")], fetcher)
         }
         #expect(error?.outcome == .trustChanged)
-        #expect(server.waitForConnections(count + 1).last?.received == [])
+        #expect(try server.waitForConnections(count + 1).last?.received == [])
     }
 
     // MARK: Identities
@@ -125,7 +125,7 @@ struct ResumptionTests {
             connections.map { $0.tls?.shownIdentity }
                 == [shown[0], nil, shown[2], shown[0], shown[2], nil, shown[0]])
         #expect(
-            server.waitForConnections(visitors.count).map(\.identity)
+            try server.waitForConnections(visitors.count).map(\.identity)
                 == [shown[0], nil, shown[2], shown[0], shown[2], nil, shown[0]])
     }
 
@@ -149,7 +149,7 @@ struct ResumptionTests {
         let url = server.url("/about")
         let connections = try await visit([url, url, url], bench.fetcher())
         #expect(connections.map { $0.tls?.isResumed } == [false, false, false])
-        let failures = server.waitForConnections(4).map(\.handshakeFailure)
+        let failures = try server.waitForConnections(4).map(\.handshakeFailure)
         #expect(failures.count == 4)
         #expect(failures.map { $0 == nil } == [true, false, true, true])
     }

@@ -87,7 +87,7 @@ struct RunQueueTests {
                 return error
             }
         }
-        await eventually { hasBegun.withLock { $0 } }
+        try await eventually("the run has begun") { hasBegun.withLock { $0 } }
         task.cancel()
         #expect(await task.value?.outcome == .interrupted)
     }
@@ -97,7 +97,7 @@ struct RunQueueTests {
         let queue = RunQueue()
         for number in 0..<1000 { try queue.push(request(server, "\(number)")) }
         let results = web.run(queue, parallel: 4, options: .init(perHost: 4))
-        let end = await cancelling(results) { server.clientSockets == 4 }
+        let end = try await cancelling(results) { server.clientSockets == 4 }
         #expect(end == .interrupted)
         #expect(server.clientSockets == 0)
         #expect(server.connections.count == 4)
@@ -160,7 +160,7 @@ struct RunQueueTests {
         let isOver = Monitor(false)
         let server = try LoopbackServer { peer in
             guard peer.readLine() != nil else { return }
-            isOver.wait { $0 ? () : nil }
+            try? isOver.wait(for: "the deadline is over") { $0 ? () : nil }
             peer.write("x")
         }
         let names = ["a", "b", "c"]

@@ -44,7 +44,7 @@ struct RunTests {
         let isSecondThere = Monitor(false)
         let server = try server { _, name, peer in
             if name == "b" { isSecondThere.update { $0 = true } }
-            if name == "a" { isSecondThere.wait { $0 ? () : nil } }
+            if name == "a" { try? isSecondThere.wait(for: "b is there") { $0 ? () : nil } }
             peer.write(name)
         }
         let urls = ["a", "b", "c"].map { server.url("/\($0)", scheme: "finger") }
@@ -58,7 +58,7 @@ struct RunTests {
     @Test func resultsComeAsTheyAreThereWhenOrderDoesNotMatter() async throws {
         let isTaken = Monitor(false)
         let server = try server { _, name, peer in
-            if name == "a" { isTaken.wait { $0 ? () : nil } }
+            if name == "a" { try? isTaken.wait(for: "b is taken") { $0 ? () : nil } }
             peer.write(name)
         }
         let urls = ["a", "b"].map { server.url("/\($0)", scheme: "finger") }
@@ -174,7 +174,7 @@ struct RunTests {
             .makeAsyncIterator()
         _ = try await iterator.next()
         // One that is ready, one that waits to be, and two that have ended behind them.
-        await eventually { server.connections.count >= 3 }
+        try await eventually("three are over") { server.connections.count >= 3 }
         let most = 5
         #expect(server.connections.count <= most)
     }
@@ -183,7 +183,7 @@ struct RunTests {
         let server = try LoopbackServer { peer in peer.hang() }
         let urls = (0..<4).map { server.url("/\($0)", scheme: "finger") }
         let results = web.run(urls, parallel: 4, options: .init(perHost: 4))
-        let end = await cancelling(results) { server.clientSockets == 4 }
+        let end = try await cancelling(results) { server.clientSockets == 4 }
         #expect(end == .interrupted)
         #expect(server.clientSockets == 0)
     }

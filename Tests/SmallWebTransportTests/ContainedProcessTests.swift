@@ -59,6 +59,20 @@ struct ContainedProcessTests {
         trial.expectNothingLeft()
     }
 
+    /// With Landlock alone the numbers of children cannot be allowed beforehand.
+    @Test(arguments: Way.allCases)
+    func readsItsOwnProcessAndWithAProcOfItsOwnThoseOfItsChildren(_ way: Way) throws {
+        let means = try #require(Self.containments[way]).get().means
+        let isRefused = means.contains(.landlock) && means.isDisjoint(with: [.proc, .view])
+        let script = """
+            read -r name </proc/self/status && echo "own $name"
+            grep -s Name: /proc/self/status || echo refused
+            """
+        let trial = try Trial.run(["sh", "-c", script], way)
+        let child = isRefused ? "refused" : "Name:\tgrep"
+        #expect(trial.output == "own Name:\tsh\n\(child)\n")
+    }
+
     /// A thread may hold a lock of the C library at the fork, and the child must not wait for it.
     @Test func startsWhileOtherThreadsStartProcesses() throws {
         let place = try Trial.Place()

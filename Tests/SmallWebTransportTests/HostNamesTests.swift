@@ -21,7 +21,7 @@ struct HostNamesTests {
         }
         let state = Monitor(State())
 
-        var asked: [String] { state.wait { $0.asked } }
+        var asked: [String] { state.update { $0.asked } }
 
         func lookUp(_ host: String, _ family: Resolver.Family) -> HostNames.Answer {
             state.update { state in
@@ -29,7 +29,7 @@ struct HostNamesTests {
                 state.running += 1
                 state.runningMax = max(state.runningMax, state.running)
             }
-            state.wait { $0.answers ? () : nil }
+            try? state.wait(for: "it answers") { $0.answers ? () : nil }
             state.update { $0.running -= 1 }
             let isAbsent = host.hasPrefix("absent.")
             if isAbsent || host.hasPrefix("busy.") {
@@ -62,8 +62,10 @@ struct HostNamesTests {
         }
     }
 
-    private func untilAsked(_ count: Int) {
-        system.state.wait { $0.asked.count >= count ? () : nil }
+    private func untilAsked(_ count: Int) throws {
+        try system.state.wait(for: "it is asked \(count) times") {
+            $0.asked.count >= count ? () : nil
+        }
     }
 
     @Test func manyLoopsShareOneLookUp() async throws {
@@ -73,7 +75,7 @@ struct HostNamesTests {
         system.state.update { $0.answers = false }
         // On a thread of its own: the threads of tasks may be busy with other tests.
         try onThread { [system] in
-            system.state.wait { $0.asked.isEmpty ? nil : () }
+            try? system.state.wait(for: "it is asked") { $0.asked.isEmpty ? nil : () }
             system.state.update { $0.answers = true }
         }
         let answers = await withTaskGroup(of: (String, Bool).self) { group in
@@ -148,7 +150,7 @@ struct HostNamesTests {
                 await ask(names, "given-up.test", on: loop, seconds: 0.01)
             }
             let answer = await given.value
-            untilAsked(most)
+            try untilAsked(most)
             #expect(names.threadCount == most)
             system.state.update { $0.answers = true }
             var answers = [answer]
@@ -156,7 +158,7 @@ struct HostNamesTests {
             return answers
         }
         #expect(answers == ["timeout"] + [String](repeating: "127.0.0.7", count: 100))
-        #expect(system.state.wait { $0.runningMax } == most)
+        #expect(system.state.update { $0.runningMax } == most)
         #expect(system.asked.count == 100, "what is of no more use is not asked")
         while names.threadCount > 0 { sched_yield() }
     }

@@ -86,7 +86,7 @@ struct TLSTests {
             _ = try await connector.connect(by: .after(seconds: 10))
             #expect(connector.connection?.tls?.serverName == expected)
         }
-        #expect(server.waitForConnections(1).map(\.serverName) == [expected])
+        #expect(try server.waitForConnections(1).map(\.serverName) == [expected])
     }
 
     @Test(arguments: [
@@ -136,7 +136,7 @@ struct TLSTests {
         }
         let error = try await startFailure(old.port)
         #expect(error?.outcome == .tls)
-        #expect(old.waitForConnections(1).first?.handshakeFailure != nil)
+        #expect(try old.waitForConnections(1).first?.handshakeFailure != nil)
     }
 
     private func startFailure(_ port: UInt16) async throws -> FetchError? {
@@ -184,7 +184,7 @@ struct TLSTests {
             }
             #expect(error?.outcome == .untrusted)
         }
-        let connection = try #require(server.waitForConnections(1).first)
+        let connection = try #require(try server.waitForConnections(1).first)
         #expect(connection.handshakeFailure == nil)
         #expect(connection.received == [])
         #expect(server.clientSockets == 0)

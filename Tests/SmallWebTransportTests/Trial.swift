@@ -2,6 +2,7 @@
 import Foundation
 import Glibc
 import SmallWebCore
+import SmallWebTestSupport
 import Testing
 
 @testable import SmallWebTransport
@@ -45,6 +46,7 @@ struct Trial {
         var home: String { root + "/home" }
 
         init() throws {
+            Programs.areOurs
             // Not below /tmp, which may have too many entries to be looked through.
             var name = "/var/tmp/smallweb-test-XXXXXX".systemName
             try #require(mkdtemp(&name) != nil)

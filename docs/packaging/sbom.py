@@ -48,6 +48,8 @@ LOADED = {
     "ld-linux-aarch64.so.1": GLIBC,
     "libssl.so.3": ("openssl", "Apache-2.0", "OpenSSL project", "schemes over TLS"),
     "libcrypto.so.3": ("openssl", "Apache-2.0", "OpenSSL project", "keys, and files of Git"),
+    "libssl.so.4": ("openssl", "Apache-2.0", "OpenSSL project", "schemes over TLS, without 3"),
+    "libcrypto.so.4": ("openssl", "Apache-2.0", "OpenSSL project", "keys, and files of Git, without 3"),
     "libcurl.so.4": ("curl", "curl", "curl project", "HTTP"),
     "libcurl-gnutls.so.4": ("curl", "curl", "curl project", "HTTP where the other is missing"),
     "libz.so.1": ("zlib", "Zlib", "Jean-loup Gailly and Mark Adler", "files of Git"),

@@ -17,9 +17,9 @@ struct swcrypto_functions {
 #undef SWCRYPTO_MEMBER
 };
 
-// Loads libcrypto and fills in every function. Returns NULL, or the error (valid until the next dl
-// call).
-const char *_Nullable swcrypto_load(struct swcrypto_functions *_Nonnull functions);
+// Fills in every function of libcrypto. Returns NULL, or the error (valid until the next dl call).
+const char *_Nullable swcrypto_load(
+    void *_Nonnull library, struct swcrypto_functions *_Nonnull functions);
 
 // Macros that Swift cannot see. Cleaning OpenSSL up before the process ends only takes time.
 enum {

@@ -24,9 +24,10 @@ struct swcurl_functions {
 #undef SWCURL_MEMBER
 };
 
-// Loads libcurl, of any TLS flavour, and fills in every function. Returns NULL, or the error (valid
-// until the next dl call).
-const char *_Nullable swcurl_load(struct swcurl_functions *_Nonnull functions);
+// Fills in every function of libcurl, of any TLS flavour. Returns NULL, or the error (valid until
+// the next dl call).
+const char *_Nullable swcurl_load(
+    void *_Nonnull library, struct swcurl_functions *_Nonnull functions);
 
 // curl_easy_setopt by kind of argument. Strings are copied by libcurl; callbacks and the pointers
 // given to them are not, and must outlive the handle.

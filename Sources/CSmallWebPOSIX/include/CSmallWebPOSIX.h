@@ -22,6 +22,9 @@ const char *_Nullable swposix_error_name(int number);
 // library, may have to be found first, too.
 int swposix_library_scope(int connects);
 
+// The number of the first libssl that this process has loaded, such as 3, or 0.
+int swposix_openssl_number(void);
+
 // Columns of the terminal `fd`, or 0 when it is not a terminal.
 int swposix_columns(int fd);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// OpenSSL 3, loaded with dlopen the first time a fetch needs TLS: loading it costs a plain-text
+// OpenSSL, loaded with dlopen the first time a fetch needs TLS: loading it costs a plain-text
 // fetch more than the fetch itself. Each function pointer takes its type from OpenSSL's own header,
 // so a wrong signature does not compile.
 #ifndef CSMALLWEBTLS_H
@@ -38,6 +38,7 @@
     X(EVP_PKEY_get0_type_name) X(EVP_PKEY_get_bits) X(EVP_PKEY_get_group_name)                    \
     X(EVP_sha512) X(X509_get_signature_info)                                                      \
     X(X509_STORE_new) X(X509_STORE_set_default_paths) X(X509_STORE_CTX_new) X(X509_STORE_CTX_free) \
+    X(X509_get_default_cert_file) X(X509_get_default_cert_dir)                                    \
     X(X509_STORE_CTX_init) X(X509_STORE_CTX_set_default) X(X509_STORE_CTX_get_error)              \
     X(X509_verify_cert) X(X509_verify_cert_error_string) X(SSL_get_peer_cert_chain)            \
     X(SSL_use_certificate) X(SSL_use_PrivateKey) X(SSL_set_cert_cb) X(PEM_read_bio_X509)          \
@@ -58,9 +59,9 @@ struct swtls_functions {
 #undef SWTLS_MEMBER
 };
 
-// Loads libssl and fills in every function. Returns NULL, or the error (static or dlerror's text,
-// valid until the next dl call).
-const char *_Nullable swtls_load(struct swtls_functions *_Nonnull functions);
+// Fills in every function, of libssl or of a library that needs it. Returns NULL, or the error
+// (valid until the next dl call).
+const char *_Nullable swtls_load(void *_Nonnull library, struct swtls_functions *_Nonnull functions);
 
 // Macros that Swift cannot see.
 static inline int swtls_error_reason(unsigned long code) { return ERR_GET_REASON(code); }

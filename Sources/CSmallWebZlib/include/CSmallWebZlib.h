@@ -39,9 +39,9 @@ struct swzlib_functions {
     int (*_Null_unspecified deflateEnd)(struct swzlib_stream *_Nonnull stream);
 };
 
-// Loads libz and fills in every function. Returns NULL, or the error (valid until the next dl
-// call).
-const char *_Nullable swzlib_load(struct swzlib_functions *_Nonnull functions);
+// Fills in every function of libz. Returns NULL, or the error (valid until the next dl call).
+const char *_Nullable swzlib_load(
+    void *_Nonnull library, struct swzlib_functions *_Nonnull functions);
 
 // Z_NO_FLUSH, Z_FINISH, Z_DEFLATED, strategies and return codes.
 enum {

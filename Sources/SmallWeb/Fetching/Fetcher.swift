@@ -217,12 +217,14 @@ package enum InternationalHostName {
     }
 
     private static let loaded = Result { () throws(FetchError) -> swposix_idn2_to_ascii_8z in
-        guard let library = dlopen("libidn2.so.0", RTLD_NOW | RTLD_LOCAL),
-            let symbol = dlsym(library, "idn2_to_ascii_8z")
-        else {
-            throw FetchError(
-                .notBuiltIn, .input, "an international host name needs libidn2",
-                hint: "install the package libidn2-0, or write the host as xn--…")
+        var symbol: UnsafeMutableRawPointer?
+        try SystemLibrary.open(
+            [["libidn2.so.0"]], RTLD_NOW | RTLD_LOCAL,
+            for: "an international host name needs libidn2",
+            in: "libidn2-0, or write the host as xn--…"
+        ) {
+            symbol = dlsym($0, "idn2_to_ascii_8z")
+            return symbol == nil ? UnsafePointer(dlerror()) : nil
         }
         return unsafeBitCast(symbol, to: swposix_idn2_to_ascii_8z.self)
     }

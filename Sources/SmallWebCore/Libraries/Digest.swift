@@ -87,11 +87,7 @@ private final class CryptoLibrary: @unchecked Sendable {
 
     private init() throws(FetchError) {
         var functions = swcrypto_functions()
-        if let problem = swcrypto_load(&functions) {
-            throw FetchError(
-                .notBuiltIn, .input, "hashing needs OpenSSL 3: \(String(cString: problem))",
-                hint: "install the package libssl3")
-        }
+        try SystemLibrary.openSSL(isTLS: false, for: "hashing") { swcrypto_load($0, &functions) }
         // Without openssl.cnf, because reading it costs more than the hash.
         _ = functions.OPENSSL_init_crypto(UInt64(swcrypto_init_options), nil)
         self.functions = functions

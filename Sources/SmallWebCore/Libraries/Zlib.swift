@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebZlib
+internal import Glibc
 
 /// Compresses successive streams, each to one member of a gzip file (RFC 1952), by zlib.
 package final class Deflater {
@@ -171,11 +172,9 @@ package final class Inflater {
 /// zlib, opened at the first use in the process.
 private let zlib = Result { () throws(FetchError) -> swzlib_functions in
     var functions = swzlib_functions()
-    if let problem = swzlib_load(&functions) {
-        throw FetchError(
-            .notBuiltIn, .input, "compression needs zlib: \(String(cString: problem))",
-            hint: "install the package zlib1g")
-    }
+    try SystemLibrary.open(
+        [["libz.so.1"]], RTLD_LAZY | RTLD_LOCAL, for: "compression needs zlib", in: "zlib1g"
+    ) { swzlib_load($0, &functions) }
     return functions
 }
 

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import CSmallWebCurl
+internal import CSmallWebPOSIX
+internal import Glibc
 internal import SmallWebCore
 
 /// libcurl, opened at the first use in the process.
@@ -8,8 +10,8 @@ internal import SmallWebCore
 final class CurlLibrary: @unchecked Sendable {
     /// Lives as long as the process. Owned, never freed.
     let functions: UnsafePointer<swcurl_functions>
-    /// True if its TLS is the OpenSSL that we load ourselves, so that its objects can be inspected.
-    let usesOurOpenSSL: Bool
+    /// True if its TLS is OpenSSL 3 or 4, so that ``openSSL`` can inspect its objects.
+    let usesOpenSSL: Bool
     /// Schemes that it can fetch, by its own names.
     let protocols: [String]
     /// For example `8.5.0`.
@@ -20,13 +22,20 @@ final class CurlLibrary: @unchecked Sendable {
     /// - Throws: `not-built-in` when libcurl is not installed.
     static func shared() throws(FetchError) -> CurlLibrary { try loaded.get() }
 
+    private let handle: UnsafeMutableRawPointer
+
+    /// Its own OpenSSL, looked up at the first connection over TLS.
+    static let openSSL: TLSLibrary? = (try? shared()).flatMap {
+        $0.usesOpenSSL ? TLSLibrary(of: $0.handle) : nil
+    }
+
     private init() throws(FetchError) {
         var functions = swcurl_functions()
-        if let problem = swcurl_load(&functions) {
-            throw FetchError(
-                .notBuiltIn, .input, "HTTP needs libcurl: \(String(cString: problem))",
-                hint: "install the package libcurl4")
-        }
+        // Lazily: its thirty libraries have thousands of symbols that an HTTP fetch never calls.
+        handle = try SystemLibrary.open(
+            [["libcurl.so.4"], ["libcurl-gnutls.so.4"]], RTLD_LAZY | swposix_library_scope(1),
+            for: "HTTP needs libcurl", in: "libcurl4"
+        ) { swcurl_load($0, &functions) }
         guard functions.curl_global_init(Int(swcurl_global_default)) == CURLE_OK,
             let version = functions.curl_version_info(swcurl_version_now)?.pointee
         else { throw FetchError(.notBuiltIn, .input, "libcurl could not be initialised") }
@@ -34,7 +43,7 @@ final class CurlLibrary: @unchecked Sendable {
         table.initialize(to: functions)
         self.functions = UnsafePointer(table)
         let tls = version.ssl_version.map { String(cString: $0) } ?? ""
-        usesOurOpenSSL = tls.hasPrefix("OpenSSL/3.")
+        usesOpenSSL = tls.hasPrefix("OpenSSL/3.") || tls.hasPrefix("OpenSSL/4.")
         self.version = version.version.map { String(cString: $0) } ?? ""
         var names: [String] = []
         var next = version.protocols
@@ -115,9 +124,17 @@ extension FetchError {
             ? "the reply has a malformed header field"
             : isCutOff ? "the server closed without a TLS close_notify" : message
         let isPlain = message.contains(text: "wrong version number")
+        let isAlone = code == CURLE_SSL_CACERT_BADFILE
         self.init(
-            outcome, phase, isPlain ? "the server answers without TLS" : words,
-            hint: isPlain ? "check that this port speaks TLS" : Self.hint(outcome))
+            outcome, phase,
+            isPlain
+                ? "the server answers without TLS"
+                : isAlone ? "cannot read the certificate authorities: \(words)" : words,
+            hint: isPlain
+                ? "check that this port speaks TLS"
+                : isAlone
+                    ? "install the package ca-certificates, or name their file with SSL_CERT_FILE"
+                    : Self.hint(outcome))
         remedy = Self.remedy(outcome)
     }
 

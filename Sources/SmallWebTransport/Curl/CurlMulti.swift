@@ -227,7 +227,7 @@ func contextCallback(
     _ easy: UnsafeMutableRawPointer?, _ context: UnsafeMutableRawPointer?,
     _ data: UnsafeMutableRawPointer?
 ) -> CURLcode {
-    if let library = try? TLSLibrary.shared(), let context {
+    if let library = CurlLibrary.openSSL, let context {
         _ = library.functions.SSL_CTX_ctrl(
             OpaquePointer(context), Int32(swtls_clear_mode_command), Int(swtls_auto_retry), nil)
     }

@@ -150,7 +150,7 @@ final class CurlTransfer {
     /// Makes OpenSSL return after each record. Without it, a server that sends only records without
     /// data keeps libcurl in a read loop for ever.
     func returnsAfterEachRecord() {
-        guard library.usesOurOpenSSL else { return }
+        guard library.usesOpenSSL else { return }
         _ = swcurl_set_ssl_ctx(library.functions, easy, CURLOPT_SSL_CTX_FUNCTION, contextCallback)
     }
 
@@ -396,7 +396,7 @@ final class CurlTransfer {
     }
 
     private func tlsFacts() -> Connection.TLS? {
-        guard library.usesOurOpenSSL, let openSSL = try? TLSLibrary.shared() else { return nil }
+        guard let openSSL = CurlLibrary.openSSL else { return nil }
         var info: UnsafeMutablePointer<curl_tlssessioninfo>?
         _ = swcurl_get_tls(library.functions, easy, &info)
         guard let info = info?.pointee, info.backend == CURLSSLBACKEND_OPENSSL,

@@ -253,6 +253,24 @@ final class Authorities: @unchecked Sendable {
         if functions.X509_verify_cert(context) == 1 { return .vouched }
         let error = Int(functions.X509_STORE_CTX_get_error(context))
         let reason = functions.X509_verify_cert_error_string(error)
-        return .refused(reason.map { String(cString: $0) } ?? "for reason \(error)")
+        return .refused(
+            (reason.map { String(cString: $0) } ?? "for reason \(error)")
+                + (areMissing ? "; there is none here: install the package ca-certificates" : ""))
+    }
+
+    /// True if there is neither their file nor one in their directories, which are separated by
+    /// colons: that is found by the hash of its name, such as `3513523f.0`.
+    private var areMissing: Bool {
+        let functions = library.functions
+        let file = environmentVariable("SSL_CERT_FILE")
+        let directories = environmentVariable("SSL_CERT_DIR")
+        guard let usualFile = functions.X509_get_default_cert_file(),
+            let usualDirectory = functions.X509_get_default_cert_dir(),
+            access(file ?? String(cString: usualFile), F_OK) != 0
+        else { return false }
+        let places = directories ?? String(cString: usualDirectory)
+        return !places.split(separator: ":").contains { place in
+            ((try? directoryNames(String(place))) ?? []).contains { $0.hasSuffix(".0") }
+        }
     }
 }

@@ -13,11 +13,15 @@ final class TLSLibrary: Sendable {
 
     private init() throws(FetchError) {
         var functions = swtls_functions()
-        if let problem = swtls_load(&functions) {
-            throw FetchError(
-                .notBuiltIn, .tls, "TLS needs OpenSSL 3: \(String(cString: problem))",
-                hint: "install the package libssl3")
-        }
+        try SystemLibrary.openSSL(isTLS: true, for: "TLS", .tls) { swtls_load($0, &functions) }
+        self.functions = functions
+    }
+
+    /// The OpenSSL that a library has with it, which may have another number than ours; `nil` if it
+    /// lacks a function.
+    init?(of library: UnsafeMutableRawPointer) {
+        var functions = swtls_functions()
+        guard swtls_load(library, &functions) == nil else { return nil }
         self.functions = functions
     }
 

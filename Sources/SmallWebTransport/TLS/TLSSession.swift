@@ -86,7 +86,7 @@ final class TLSSession: Carrier {
         let error = library.functions.SSL_get_error(ssl, status)
         if let readiness = Self.readiness(error) { return readiness }
         isBroken = true
-        if let failure = bioState.failure { throw failure }
+        if let failure = bioState.failure, bioState.ending == nil { throw failure }
         let reason: String
         switch bioState.ending {
         case .reset: reason = "the server reset the connection"
@@ -114,8 +114,9 @@ final class TLSSession: Carrier {
         if let readiness = Self.readiness(error) { return .wouldBlock(readiness) }
         if error == SSL_ERROR_ZERO_RETURN { return .ended(isOfProxy ? .endOfFile : .closeNotify) }
         isBroken = true
-        if let failure = bioState.failure { throw failure }
+        // OpenSSL 4 answers an unexpected end with an alert, which may fail.
         if let ending = bioState.ending { return .ended(ending) }
+        if let failure = bioState.failure { throw failure }
         let (number, reason) = library.takeError()
         // With TLS 1.3 the server can complain only after the handshake.
         if isAboutIdentity(number) && !hasReceived { throw identityDemand(reason) }
