@@ -162,5 +162,12 @@ internal import Testing
     ])
     func tellsWhatADocumentIs(_ text: String, _ kind: FeedSniffer.Kind?) {
         #expect(FeedSniffer.kind(of: Array(text.utf8)[...]) == kind)
+        // More bytes change no answer.
+        for more in ["", ">", "\n<rss>", " -->\n<feed>", "jsonfeed.org/version/1\"}"] {
+            let bytes = Array((text + more).utf8)
+            let kinds = (0...bytes.count).map { FeedSniffer.kind(of: bytes[..<$0]) }
+            let known = kinds.drop { $0 == nil }
+            #expect(known.allSatisfy { $0 == known.first }, "\(text)\(more)")
+        }
     }
 }

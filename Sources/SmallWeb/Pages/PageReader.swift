@@ -207,7 +207,11 @@ extension PageReader {
 
     /// The links of the lines of ``read(_:)``.
     package mutating func links(in event: Event) -> [Link] {
-        if case .body = event, !readsLinks, !mayBeFeed { return [] }
+        if case .body(let bytes) = event, !readsLinks {
+            // No line of other text is a link.
+            if held?.isEmpty ?? false, FeedSniffer.kind(of: bytes) == .other { held = nil }
+            guard mayBeFeed else { return [] }
+        }
         return read(event).compactMap(link)
     }
 

@@ -34,6 +34,7 @@ package enum FeedSniffer {
                 || head.contains(text: "jsonfeed.org\\/version\\/")
             return isFeed ? .jsonFeed : nil
         }
+        guard text.first == UInt8(ascii: "<") else { return text.isEmpty ? nil : .other }
         var tokens = XMLTokens(text)
         while let token = tokens.next() {
             switch token {
