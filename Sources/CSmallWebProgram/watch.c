@@ -29,8 +29,8 @@
 // The size of a page: 4 KiB, with some kernels 16 or 64.
 static uint64_t page_bytes = 4096;
 
-// Kernel memory for a descriptor: the file, and a page for the text of a /proc file that was read in
-// part.
+// Kernel memory for a descriptor: the file, and a page for the text of a /proc file that was read
+// in part.
 #define DESCRIPTOR_BYTES ((12 << 10) + page_bytes)
 
 // A pipe of the default size. Programs cannot get larger ones.

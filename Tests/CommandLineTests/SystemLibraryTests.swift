@@ -32,8 +32,9 @@ struct SystemLibraryTests {
                     mv new "$file"
                 done
             }
-            users=libcurl.so.4\ $(ldd "$path" | sed "s/.*=> //; s/ .*//" | xargs grep -ls "libcrypto\.so\.$number" \
-                | sed "s,.*/,," | grep -v "^libssl\.\|^libcrypto\.")
+            users=libcurl.so.4\ $(ldd "$path" | sed "s/.*=> //; s/ .*//" \
+                | xargs grep -ls "libcrypto\.so\.$number" | sed "s,.*/,," \
+                | grep -v "^libssl\.\|^libcrypto\.")
             eval "$change"
             cd ../..
             mount --bind own/links "$all"
@@ -58,13 +59,15 @@ struct SystemLibraryTests {
         ] as [([String], Bool)])
     func eitherOpenSSLDoes(_ changes: [String], hasHTTP: Bool) throws {
         let change = changes.joined(separator: "\n")
-        let here = try Records(try run("", ["--version", "--json"]).output).all[0]["openssl"]?.string
+        let here = try Records(try run("", ["--version", "--json"]).output).all[0]["openssl"]?
+            .string
         let capsule = try Capsule()
         let hole = try LoopbackServer(tls: .make(), handler: DemoSites.gopher)
         let site = try LoopbackServer(tls: .make(), handler: DemoSites.web)
-        let places = [
-            capsule.place + "/about", "gophers://127.0.0.1:\(hole.port)/0/about.txt",
-        ] + (hasHTTP ? ["https://127.0.0.1:\(site.port)/about"] : [])
+        let places =
+            [
+                capsule.place + "/about", "gophers://127.0.0.1:\(hole.port)/0/about.txt",
+            ] + (hasHTTP ? ["https://127.0.0.1:\(site.port)/about"] : [])
         for urls in [places, places.reversed()] + places.map({ [$0] }) {
             let result = try run(change, ["get", "-k", "--json"] + urls)
             let records = try Records(result.output).terminal
@@ -86,22 +89,36 @@ struct SystemLibraryTests {
 
     /// What is missing, a command that needs it, and how the message goes on; the package.
     private static let missing: [([String], [String], String, String)] = [
-        (["libcrypto.so*"], ["get", "gemini://127.0.0.1/"],
-            "TLS needs OpenSSL 3 or 4: libcrypto.so.3: ", "libssl3 or libssl4"),
-        (["libssl.so*"], ["get", "gophers://127.0.0.1/"],
-            "TLS needs OpenSSL 3 or 4: libssl.so.3: ", "libssl3 or libssl4"),
-        (["libcrypto.so*"], ["shard", "2", "/dev/null"],
-            "hashing needs OpenSSL 3 or 4: libcrypto.so.3: ", "libssl3 or libssl4"),
-        (["libcurl*"], ["get", "http://127.0.0.1/"],
-            "HTTP needs libcurl: libcurl.so.4: ", "libcurl4"),
+        (
+            ["libcrypto.so*"], ["get", "gemini://127.0.0.1/"],
+            "TLS needs OpenSSL 3 or 4: libcrypto.so.3: ", "libssl3 or libssl4"
+        ),
+        (
+            ["libssl.so*"], ["get", "gophers://127.0.0.1/"],
+            "TLS needs OpenSSL 3 or 4: libssl.so.3: ", "libssl3 or libssl4"
+        ),
+        (
+            ["libcrypto.so*"], ["shard", "2", "/dev/null"],
+            "hashing needs OpenSSL 3 or 4: libcrypto.so.3: ", "libssl3 or libssl4"
+        ),
+        (
+            ["libcurl*"], ["get", "http://127.0.0.1/"],
+            "HTTP needs libcurl: libcurl.so.4: ", "libcurl4"
+        ),
         // One that libcurl needs.
-        (["libnghttp2*"], ["get", "https://127.0.0.1/"],
-            "HTTP needs libcurl: libnghttp2.so.14: ", "libcurl4"),
-        (["libz.so*"], ["get", "--warc", "a.warc.gz", "gopher://127.0.0.1/"],
-            "compression needs zlib: libz.so.1: ", "zlib1g"),
-        (["libidn2*"], ["get", "gopher://ünï.test/"],
+        (
+            ["libnghttp2*"], ["get", "https://127.0.0.1/"],
+            "HTTP needs libcurl: libnghttp2.so.14: ", "libcurl4"
+        ),
+        (
+            ["libz.so*"], ["get", "--warc", "a.warc.gz", "gopher://127.0.0.1/"],
+            "compression needs zlib: libz.so.1: ", "zlib1g"
+        ),
+        (
+            ["libidn2*"], ["get", "gopher://ünï.test/"],
             "an international host name needs libidn2: libidn2.so.0: ",
-            "libidn2-0, or write the host as xn--…"),
+            "libidn2-0, or write the host as xn--…"
+        ),
     ]
 
     @Test(arguments: missing)
@@ -127,7 +144,8 @@ struct SystemLibraryTests {
         for command in commands {
             let shell = """
                 exec unshare --map-root-user --mount sh -ec '
-                    for place in /etc/ssl /etc/pki /etc/ca-certificates /usr/lib/ssl /var/lib/ca-certificates; do
+                    for place in /etc/ssl /etc/pki /etc/ca-certificates /usr/lib/ssl \
+                        /var/lib/ca-certificates; do
                         [ ! -d $place ] || mount -t tmpfs none $place
                     done
                     exec "$@"' sh "$@"

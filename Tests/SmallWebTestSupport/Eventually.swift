@@ -3,7 +3,7 @@ internal import Glibc
 
 /// A state that has not come in time. It is printed, too: a server's thread has nobody to throw to.
 public struct Overdue: Error, CustomStringConvertible {
-    /// Limit of every wait for a state, in seconds: nothing takes as long, on a busy machine either.
+    /// Limit of every wait for a state, in seconds; none takes as long, on a busy machine either.
     public static let seconds = 120
 
     public let description: String

@@ -61,7 +61,8 @@ struct swtls_functions {
 
 // Fills in every function, of libssl or of a library that needs it. Returns NULL, or the error
 // (valid until the next dl call).
-const char *_Nullable swtls_load(void *_Nonnull library, struct swtls_functions *_Nonnull functions);
+const char *_Nullable swtls_load(
+    void *_Nonnull library, struct swtls_functions *_Nonnull functions);
 
 // Macros that Swift cannot see.
 static inline int swtls_error_reason(unsigned long code) { return ERR_GET_REASON(code); }

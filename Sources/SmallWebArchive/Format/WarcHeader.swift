@@ -171,7 +171,7 @@ package struct WarcHeader: Sendable, Equatable {
     /// The digest in a field, by the field's name in lower case; `nil` for one that proves nothing.
     func digest(_ name: String) -> WarcDigest? { self[name].flatMap(WarcDigest.init) }
 
-    /// The time of the record in microseconds since 1970; `nil` if it is none. Dates may be short.
+    /// The time of the record in microseconds since 1970; `nil` without one. Dates may be short.
     var time: Int? {
         CaptureIndex.microseconds((self["warc-date"] ?? "").utf8.filter(ASCII.isDigit))
     }

@@ -17,7 +17,7 @@ final class IndexedArchives: Sendable {
 
     /// The recordings of a URL.
     ///
-    /// - Parameter bounds: The times of those to play, of which the latest are found; `nil` for all.
+    /// - Parameter bounds: The times of those to play, of which the latest is found; `nil` for all.
     /// - Returns: `nil` if there are none, or if an index does not fit its archive.
     func replayer(
         of uri: URI, _ defaultPort: UInt16, isLatestFirst: Bool = false,

@@ -228,7 +228,8 @@ extension HTTPRequest {
         guard first <= end else { return whole }
         head = head.changed(
             "206 Partial Content",
-            "Content-Length: \(end - first)\r\nContent-Range: bytes \(first)-\(end - 1)/\(length)\r\n"
+            "Content-Length: \(end - first)\r\n"
+                + "Content-Range: bytes \(first)-\(end - 1)/\(length)\r\n"
         )
         return first..<end
     }

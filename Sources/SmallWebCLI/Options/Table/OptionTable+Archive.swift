@@ -60,9 +60,9 @@ extension Option {
             manual: "Answers each request from the WARC archive FILE: no name is resolved and no "
                 + "connection is made. A recording must be of the same scheme, host, port and "
                 + "request; several of one request are played in the order of time, then the last "
-                + "one again. Certificates are judged as ever, and nothing is added to the trust store. A "
-                + "request without a recording is not-recorded, status 103. Options for proxies "
-                + "and addresses change nothing. With --warc, what FILE does not have is fetched "
+                + "one again. Certificates are judged as ever, and nothing is added to the trust "
+                + "store. A request without a recording is not-recorded, status 103. Options for "
+                + "proxies and addresses change nothing. With --warc, what FILE does not have is fetched "
                 + "and recorded there. Repeatable.",
             example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
@@ -77,8 +77,8 @@ extension Option {
                 + "answers from there: at once for a page that is younger than --max-age, and for "
                 + "any page when the server cannot be reached or refuses for now, which a note "
                 + "says. Uploads, answers to prompts, and pages that were fetched with an identity "
-                + "or a secret are never kept. Requests with data, or by a method such as DELETE, are "
-                + "always sent. 'smallweb cache' lists what there is.",
+                + "or a secret are never kept. Requests with data, or by a method such as DELETE, "
+                + "are always sent. 'smallweb cache' lists what there is.",
             example: "smallweb open --cache gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.archive.usesCache = isOn }),
         Option(
