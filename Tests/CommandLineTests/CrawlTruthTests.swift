@@ -10,11 +10,14 @@ import Testing
 
     /// A server of spartan whose replies are functions of the path and of the number of its
     /// requests, from 1. `nil` is a reset before a reply.
-    private final class Space: Sendable {
+    final class Space: Sendable {
         let server: LoopbackServer
         private let asked = Monitor([String]())
 
-        init(_ reply: @escaping @Sendable (_ path: String, _ count: Int) -> String?) throws {
+        init(
+            robots: String = "4 no\r\n",
+            _ reply: @escaping @Sendable (_ path: String, _ count: Int) -> String?
+        ) throws {
             let asked = asked
             server = try LoopbackServer { peer in
                 let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
@@ -23,7 +26,7 @@ import Testing
                     all.append(path)
                     return all.filter { $0 == path }.count
                 }
-                guard let reply = path == "/robots.txt" ? "4 no\r\n" : reply(path, count) else {
+                guard let reply = path == "/robots.txt" ? robots : reply(path, count) else {
                     return peer.reset()
                 }
                 peer.write(reply)
@@ -37,7 +40,7 @@ import Testing
     private static func page(_ text: String) -> String { "2 text/gemini\r\n" + text }
 
     /// The words of each mode.
-    private static let modes: [String: [String]] = [
+    static let modes: [String: [String]] = [
         "crawl": [], "mirror": ["--mirror", "m"], "archive": ["--warc", "a.warc"],
         "check": ["--check"], "records": ["--json"], "cache": ["--cache"],
     ]
@@ -144,6 +147,12 @@ import Testing
         #expect(again.status == 0 && again.errors.contains("not in m, so asked again: 1"))
         #expect(space.requests.dropFirst(asked) == ["/b/c"])
         #expect(smallweb.home.files(below: "m").count == 3)
+        // A directory is no page.
+        try FileManager.default.removeItem(atPath: smallweb.home.file("\(place)/a@"))
+        let inTheWay = smallweb.home.file("\(place)/a@")
+        try FileManager.default.createDirectory(
+            atPath: inTheWay, withIntermediateDirectories: false)
+        #expect(try crawl("mirror", space).status == 23)
         // The same for an archive.
         for _ in 1...2 {
             #expect(try crawl("archive", space).status == 0)

@@ -80,7 +80,8 @@ final class Crawl: Source {
                 guard let request = try? context.fetcher.request(url),
                     let path = try? mirrorPath(request.uri)
                 else { return false }
-                return access(path, F_OK) == 0
+                var facts = stat()
+                return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
             }
         }
         file.onWaiting = { [unowned self] name, offset, depth in
@@ -319,15 +320,18 @@ final class Crawl: Source {
     }
 
     private func next(of place: Place) throws(FetchError) -> CrawlFile.Entry? {
-        while let entry = place.again.first, entry.depth <= place.nextDepth {
-            place.again.removeFirst()
+        while true {
+            let entry: CrawlFile.Entry
+            if let first = place.again.first, first.depth <= place.nextDepth {
+                entry = first
+                place.again.removeFirst()
+            } else if let offset = place.pop() {
+                entry = try file.entry(at: offset)
+            } else {
+                return nil
+            }
             if !file.isOutdated(entry) { return entry }
         }
-        while let offset = place.pop() {
-            let entry = try file.entry(at: offset)
-            if !file.isOutdated(entry) { return entry }
-        }
-        return nil
     }
 
     private func mirrorPath(_ uri: URI) throws(FetchError) -> String {

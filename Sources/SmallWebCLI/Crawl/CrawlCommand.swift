@@ -2,6 +2,7 @@
 internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebFormats
 internal import SmallWebRecords
 
@@ -119,6 +120,9 @@ struct CrawlCommand: Sendable {
             try settings.fetch.readFiles()
             settings.crawl.fillsNewArchive =
                 settings.archive.file.map { access($0, F_OK) != 0 } ?? false
+            if settings.archive.hasCache {
+                settings.crawl.fillsNewArchive = try settings.pageCache().files.isEmpty
+            }
             try settings.openArchives()
             let (ready, loop) = (settings, try EventLoop())
             return SignalledRun.Work(on: loop, writesRecords: ready.records.areWanted) {
@@ -155,13 +159,20 @@ struct CrawlCommand: Sendable {
             let request = try context.fetcher.request(url)
             let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
             given.updateValue(logins[url], forKey: String(key.place))
+            file.seeds.insert(file.hash(key.uri.description))
         }
         let crawl = Crawl(context, file, settings.crawl, gate, given: given)
         if settings.records.areWanted && settings.records.options.includesEvents {
             file.onLine = Self.echo
         }
-        try file.load(onPlace: { crawl.count($1, of: $0) })
+        var counts: [(name: String, pages: Int)] = []
+        try file.load(onPlace: { counts.append(($0, $1)) })
         try begin(file, seeds, settings.crawl, isOver: crawl.waiting == 0)
+        if file.next > 0 { for place in counts { crawl.count(place.pages, of: place.name) } }
+        // From here on it is the state that has them wait: a kill would leave a part of an archive.
+        for offset in file.lost {
+            try file.append(file.line(of: file.entry(at: offset)), waits: false)
+        }
         for (place, lines, time) in file.robots {
             guard let name = URI.scheme(of: place), let crawling = registry[name]?.scheme.crawling
             else { continue }
@@ -385,9 +396,10 @@ struct CrawlCommand: Sendable {
         if crawl.failed > 0 {
             words.append("failed for now: \(crawl.failed); the same command asks again")
         }
-        if crawl.file.lost > 0 {
-            let place = crawl.rules.mirror ?? crawl.context.settings.archive.file ?? ""
-            words.append("not in \(place), so asked again: \(crawl.file.lost)")
+        if !crawl.file.lost.isEmpty {
+            let place =
+                crawl.rules.mirror ?? crawl.context.settings.archive.file ?? "the cache"
+            words.append("not in \(place), so asked again: \(crawl.file.lost.count)")
         }
         words += crawl.notices + left.map { "left for now: \($0.name): \($0.reason)" }
         for line in words {

@@ -31,7 +31,7 @@ extension CrawlFile {
     /// - Parameter onPlace: Called with each server, and the number of its URLs.
     func load(onPlace: (_ name: String, _ pages: Int) -> Void = { _, _ in }) throws(FetchError) {
         var waiting: [Waiting] = []
-        // Lines of URLs that a better way leads to.
+        // The last lines of URLs that have several.
         var latest: [UInt64: UInt32] = [:]
         end = try scan { line, offset throws(FetchError) in
             guard let found = Self.url(in: line, after: Self.found) else {
@@ -40,7 +40,13 @@ extension CrawlFile {
             next = max(next, found.n + 1)
             let (hash, isNew) = (hash(found.url), !known.contains(hash(found.url)))
             begun.remove(found.n)
-            guard improve(hash, by: way(found.n, found.rest)) != nil || isNew else { return }
+            let way = way(found.n, found.rest)
+            if known.isDone(hash) {
+                known.reopen(hash)
+                keep(way, of: hash)
+            } else if improve(hash, by: way) == nil && !isNew {
+                return
+            }
             let place = number(ofPlace: found.url)
             if isNew { places[Int(place)].pages += 1 }
             if !isNew { latest[hash] = try self.offset(of: offset) }
@@ -49,11 +55,12 @@ extension CrawlFile {
         }
         for entry in waiting where !known.isDone(entry.hash) {
             guard latest[entry.hash, default: entry.offset] == entry.offset else { continue }
+            if gone.contains(entry.hash) { lost.append(entry.offset) }
             let depth = keepsDepths ? ways[entry.hash]?.depth : nil
             onWaiting(places[Int(entry.place)].name, entry.offset, depth)
         }
         for place in places { onPlace(place.name, place.pages) }
-        (places, placeNumbers) = ([], [:])
+        (places, placeNumbers, gone) = ([], [:], [])
     }
 
     /// Passes each line, and where it is, to `body`.
@@ -127,11 +134,9 @@ extension CrawlFile {
         }
         if line.starts(with: Self.link) {
             if let (n, _, _) = Self.url(in: line, after: Self.link) { begun.insert(n) }
-            return
+        } else if !line.allSatisfy(ASCII.isSpace) {
+            try take(record: line)
         }
-        let isBlank = line.allSatisfy(ASCII.isSpace)
-        guard !isBlank else { return }
-        try take(record: line)
     }
 
     private func take(end rest: ArraySlice<UInt8>, of url: ArraySlice<UInt8>, _ n: Int) {
@@ -139,12 +144,12 @@ extension CrawlFile {
         guard rest.starts(with: Self.outcomeMember) else {
             // A URL that is not asked for.
             _ = known.insert(hash, isDone: true)
-            if rest.range(ofText: "\"\(Self.tooFar)\"") != nil { ways[hash] = .tooFar(n) }
+            let isTooFar = rest.range(ofText: "\"\(Self.tooFar)\"") != nil
+            if isTooFar || seeds.contains(hash) { ways[hash] = .tooFar(n) }
             return
         }
         let outcome = Self.outcome(in: rest)
         let redirects = rest.range(ofText: #","to":""#) != nil
-        if !redirects { endChain(at: hash) }
         if let seconds = Self.number("retry_after", in: rest) {
             let start = Self.number("start", in: rest, after: "\"") ?? 0
             let place = String(decoding: Self.place(url), as: UTF8.self)
@@ -156,10 +161,11 @@ extension CrawlFile {
             outcome == .ok && !redirects && !(ways[hash]?.isOutside ?? false)
             && rest.range(ofText: #","omitted":true"#) == nil
         if isSaved, !isKept(String(decoding: url, as: UTF8.self)) {
-            lost += 1
+            gone.insert(hash)
             return
         }
         _ = known.insert(hash, isDone: true)
+        ways[hash]?.isEnd = !redirects
     }
 
     private func take(record line: ArraySlice<UInt8>) throws(FetchError) {

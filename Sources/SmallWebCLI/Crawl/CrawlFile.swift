@@ -47,6 +47,8 @@ final class CrawlFile: @unchecked Sendable {
         var depth: UInt16 = 0
         var hops: UInt8 = 0
         var isOutside = false
+        /// True for a page that does not redirect: a shorter chain to it would change nothing.
+        var isEnd = false
     }
 
     /// A URL that waits.
@@ -82,8 +84,11 @@ final class CrawlFile: @unchecked Sendable {
     var begun: Set<Int> = []
     /// False for a page that is done, and whose file is not there.
     var isKept: (_ url: String) -> Bool = { _ in true }
-    /// Pages that were done, and whose files are not there.
-    var lost = 0
+    /// Pages that were done, and whose files are not there: where their lines are, and while the
+    /// file is read their hashes.
+    var (lost, gone): ([UInt32], Set<UInt64>) = ([], [])
+    /// Hashes of the URLs given: a link to one may have been skipped before it was.
+    var seeds: Set<UInt64> = []
     /// Names of servers while the file is read, their pages, and their indices by hash.
     var places: [(name: String, pages: Int)] = []
     var placeNumbers: [Int: UInt32] = [:]
@@ -185,8 +190,9 @@ final class CrawlFile: @unchecked Sendable {
         if !known.insert(hash, isDone: false) {
             guard let before = ways[hash], before.isOutside || !way.isOutside else { return nil }
             let best = Way(
-                n: before.n, depth: min(way.depth, before.depth), hops: min(way.hops, before.hops),
-                isOutside: way.isOutside)
+                n: before.n, depth: min(way.depth, before.depth),
+                hops: before.isEnd ? before.hops : min(way.hops, before.hops),
+                isOutside: way.isOutside, isEnd: before.isEnd)
             guard best != before else { return nil }
             known.reopen(hash)
             way = best
@@ -195,15 +201,8 @@ final class CrawlFile: @unchecked Sendable {
         return way
     }
 
-    private func keep(_ way: Way, of hash: UInt64) {
+    func keep(_ way: Way, of hash: UInt64) {
         ways[hash] = keepsDepths || way.hops > 0 || way.isOutside ? way : nil
-    }
-
-    /// Notes that a URL does not redirect: a shorter chain to it would change nothing.
-    func endChain(at hash: UInt64) {
-        guard var way = ways[hash], way.hops > 0 else { return }
-        way.hops = 0
-        keep(way, of: hash)
     }
 
     // MARK: Writing
@@ -264,9 +263,11 @@ final class CrawlFile: @unchecked Sendable {
         target: String? = nil, facts: [StaticString] = []
     ) -> [UInt8] {
         let hash = hash(entry.url)
-        if outcome.lasts { _ = known.insert(hash, isDone: true) }
-        if target == nil { endChain(at: hash) }
-        if outcome.lasts { begun.remove(entry.n) }
+        if outcome.lasts {
+            _ = known.insert(hash, isDone: true)
+            ways[hash]?.isEnd = target == nil
+            begun.remove(entry.n)
+        }
         return padded(
             JSONWriter.line { writer in
                 begin(result.error == nil ? "response" : "error", entry.n, entry.url, &writer)
@@ -347,7 +348,7 @@ final class CrawlFile: @unchecked Sendable {
             _ = try systemCall { ftruncate(file.borrowed, 0) }
         }
         (end, next, known, rules, robots) = (0, 0, KnownURLs(), nil, [])
-        (ways, begun, pauses) = ([:], [], [:])
+        (ways, begun, pauses, lost) = ([:], [], [:], [])
     }
 
     /// Adds lines with one call; the URLs that they find wait from now on. After a failure the file

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import Glibc
+import SmallWebTestSupport
+import Testing
+
+/// What a run of a crawl leaves for those after it, and what it takes for missing.
+@Suite struct CrawlResumeTests {
+    private let smallweb = Smallweb()
+
+    private static func page(_ text: String) -> String { "2 text/gemini\r\n" + text }
+
+    private func crawl(
+        _ mode: String, _ words: String...
+    ) throws -> Smallweb.Result {
+        try smallweb.run(
+            ["crawl", "--per-host-delay", "0", "--state", mode]
+                + (CrawlTruthTests.modes[mode] ?? []) + words)
+    }
+
+    /// The end of redirects may fail for now, as any page.
+    @Test(arguments: CrawlTruthTests.modes.keys.sorted(), ["/", "/moved"])
+    func theEndOfRedirectsWaits(_ mode: String, _ seed: String) throws {
+        let space = try CrawlTruthTests.Space { path, count in
+            switch path {
+            case "/": Self.page("=> /moved\n")
+            case "/moved": "3 /further\r\n"
+            case "/further": "3 /end\r\n"
+            case "/end" where count <= 2: "5 later\r\n"
+            default: Self.page("x\n")
+            }
+        }
+        for (run, status) in [75, 75, 0].enumerated() {
+            let result = try crawl(mode, space.place + seed)
+            #expect(result.status == Int32(status), "run \(run): \(result.text)\(result.errors)")
+            #expect(space.requests.filter { $0 == "/end" }.count == run + 1)
+        }
+    }
+
+    /// A URL that a link was not followed to is asked for once it is given.
+    @Test func aURLThatWasSkippedMayBeGiven() throws {
+        let other = try CrawlTruthTests.Space { _, _ in Self.page("x\n") }
+        let otherURL = other.place + "/"
+        let space = try CrawlTruthTests.Space { path, _ in
+            Self.page(path == "/" ? "=> \(otherURL)\n=> /x/1\n" : "x\n")
+        }
+        let words = ["--scope", "any", "--exclude", "/x/"]
+        #expect(
+            try crawl("a", "--scope", "any", "--max-pages", "1", space.place + "/").status == 130)
+        for given in [space.place + "/", otherURL, space.place + "/x/1"] {
+            for run in 1...2 {
+                let result = try smallweb.run(
+                    ["crawl", "--per-host-delay", "0", "--state", "a", "--add"] + words + [given])
+                #expect(result.status == 0, "\(given), \(run): \(result.text)\(result.errors)")
+            }
+        }
+        #expect(other.requests == ["/robots.txt", "/"], "\(other.requests)")
+        #expect(space.requests.filter { $0 == "/x/1" }.count == 1)
+        #expect(try crawl("a", "--scope", "any", "--exclude", "/x/", space.place + "/").status == 0)
+        #expect(space.requests.filter { $0 == "/x/1" }.count == 1)
+    }
+
+    /// A check that begins again counts its pages again.
+    @Test func limitsOfPagesAreThoseOfACheck() throws {
+        let space = try CrawlTruthTests.Space { path, _ in
+            path == "/" ? Self.page("=> /a\n=> /b\n") : path == "/b" ? "4 gone\r\n" : Self.page("")
+        }
+        for _ in 1...3 {
+            let result = try crawl("check", "--per-host-pages", "3", space.place + "/")
+            #expect(result.status == 22 && result.text.contains("/b\t"), "\(result.errors)")
+        }
+    }
+
+    /// What was in an archive or a cache that is gone waits, and does so also after a stop.
+    @Test(arguments: ["archive", "cache", "mirror"])
+    func whatIsGoneWaits(_ mode: String) throws {
+        let pages = (1...9).map { "=> /\($0)\n" }.joined()
+        let space = try CrawlTruthTests.Space { path, _ in
+            path == "/moved" ? "3 /9\r\n" : Self.page(path == "/" ? pages + "=> moved\n" : "x\n")
+        }
+        #expect(try crawl(mode, space.place + "/").status == 0)
+        for name in ["a.warc", "m", ".cache"] {
+            try? FileManager.default.removeItem(atPath: smallweb.home.file(name))
+        }
+        let asked = space.requests.count
+        #expect(try crawl(mode, "--max-pages", "4", space.place + "/").status == 130)
+        #expect(try crawl(mode, space.place + "/").status == 0)
+        let again = Set(space.requests.dropFirst(asked))
+        #expect(again.isSuperset(of: ["/"] + (1...9).map { "/\($0)" }), "\(again)")
+        #expect(space.requests.dropFirst(asked).filter { $0 == "/1" }.count == 1)
+        let count = space.requests.count
+        #expect(try crawl(mode, space.place + "/").status == 0)
+        #expect(space.requests.count == count)
+    }
+}
