@@ -92,4 +92,29 @@ import Testing
         #expect(try crawl(mode, space.place + "/").status == 0)
         #expect(space.requests.count == count)
     }
+
+    /// Links to a server that is not there are broken for now, each of them.
+    @Test func linksToServersThatAreNotThereAreNamed() throws {
+        let gone = try CrawlTruthTests.Space { _, _ in nil }
+        let place = gone.place
+        gone.server.stop()
+        let space = try CrawlTruthTests.Space { _, _ in
+            Self.page("=> \(place)/1\n=> \(place)/2\n")
+        }
+        let result = try crawl("check", space.place + "/", place + "/")
+        #expect(result.status == 75, "\(result.text)\(result.errors)")
+        for link in 1...2 {
+            #expect(result.text.contains("connect\t\(place)/\(link)\t"), "\(result.text)")
+        }
+    }
+
+    /// A page that wants a certificate is there.
+    @Test func aPageThatWantsACertificateIsNotBroken() throws {
+        let capsule = try ChangingCapsule([
+            "/": ChangingCapsule.gemtext("=> a\n=> b\n"), "/a": "60 a certificate\r\n",
+            "/b": "10 a word\r\n",
+        ])
+        let result = try crawl("check", "-k", capsule.place + "/")
+        #expect(result.status == 0 && result.text.isEmpty, "\(result.text)\(result.errors)")
+    }
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWeb
 
 extension Crawl {
     /// A server, and the URLs of it that wait.
@@ -31,6 +32,8 @@ extension Crawl {
         var pauses = 0
         /// True once it has asked to be left alone: its pace is half.
         var isSlow = false
+        /// The outcome of its robots file, or of the last request that got no connection.
+        var failure: Outcome?
         /// The reason why it is left for this run.
         var reason: String?
 

@@ -49,6 +49,7 @@ extension Crawl {
             return .skipped("private")
         }
         if let request, let failure = robots.failure(of: request) {
+            place.failure = failure.outcome
             return leave(place, "robots.txt: \(failure.message)")
         }
         if result.error?.remedy == .raise(.pause) {
@@ -62,6 +63,7 @@ extension Crawl {
             place.refusals += 1
             let mayPass = [.connect, .resolve, .proxyResolve, .tls, .timeout].contains(outcome)
             guard !mayPass || place.refusals >= Self.refusalsMax else { return .again }
+            place.failure = outcome
             _ = leave(place, result.error?.message ?? "")
             return .failed
         }

@@ -17,13 +17,23 @@ struct LinkCheck {
 
     init(_ crawl: Crawl, _ settings: Settings) throws(FetchError) {
         (self.crawl, self.settings) = (crawl, settings)
-        ends = try crawl.file.ends()
+        var ends = try crawl.file.ends()
         var pages: [Int: (found: UInt32, links: Int)] = [:]
-        _ = try crawl.file.scan { line, offset throws(FetchError) in
-            guard let n = CrawlFile.url(in: line, after: CrawlFile.found)?.n else { return }
-            pages[n] = (try crawl.file.offset(of: offset), offset)
+        let unreachable: [Outcome] = [
+            .connect, .resolve, .timeout, .tls, .untrusted, .trustChanged,
+        ]
+        let failures = crawl.places.compactMapValues(\.failure).filter {
+            unreachable.contains($0.value)
         }
-        self.pages = pages
+        _ = try crawl.file.scan { line, offset throws(FetchError) in
+            guard let (n, url, _) = CrawlFile.url(in: line, after: CrawlFile.found) else { return }
+            pages[n] = (try crawl.file.offset(of: offset), offset)
+            guard !failures.isEmpty, ends[crawl.file.hash(url)] == nil else { return }
+            // What holds for the server holds for its pages that were not asked for.
+            let failure = failures[String(decoding: CrawlFile.place(url), as: UTF8.self)]
+            if let failure { ends[crawl.file.hash(url)] = CrawlFile.End(outcome: failure) }
+        }
+        (self.ends, self.pages) = (ends, pages)
     }
 
     /// The outcome of a link; `nil` if it was not checked.
@@ -74,7 +84,7 @@ struct LinkCheck {
     private mutating func note(
         _ outcome: Outcome?, _ url: String, _ page: String, _ link: JSONValue?, _ index: Int
     ) throws(FetchError) {
-        let isFine = [nil, .ok, .needsInput].contains(outcome)
+        let isFine = [nil, .ok, .needsInput, .needsIdentity].contains(outcome)
         if let outcome, !isFine, status != Outcome.permanentFailure.exitStatus {
             let isForNow = !outcome.lasts && outcome != .resolve
             status = (isForNow ? Outcome.temporaryFailure : .permanentFailure).exitStatus
