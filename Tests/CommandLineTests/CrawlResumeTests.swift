@@ -93,6 +93,20 @@ import Testing
         #expect(space.requests.count == count)
     }
 
+    /// A `Crawl-delay` beyond ten minutes is waited for by no run.
+    @Test(arguments: [601, 86_400, 1 << 40])
+    func longDelaysLeaveTheServer(_ seconds: Int) throws {
+        let space = try CrawlTruthTests.Space(
+            robots: "2 text/plain\r\nUser-agent: *\nCrawl-delay: \(seconds)\n"
+        ) { _, _ in Self.page("x\n") }
+        for _ in 1...2 {
+            let result = try crawl("s", space.place + "/")
+            #expect(result.status == 75, "\(result.errors)")
+            #expect(result.errors.contains("left for now"))
+        }
+        #expect(space.requests == ["/robots.txt"])
+    }
+
     /// Links to a server that is not there are broken for now, each of them.
     @Test func linksToServersThatAreNotThereAreNamed() throws {
         let gone = try CrawlTruthTests.Space { _, _ in nil }

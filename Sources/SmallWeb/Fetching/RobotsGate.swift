@@ -26,16 +26,18 @@ package final class RobotsGate: Sendable {
     private let roles: [String]
     /// Least seconds between two requests to a place.
     private let paceSeconds: Double
+    /// Longest `Crawl-delay` that is waited for.
+    private let restSecondsMax: Double
     /// Called with each file that has come, for the place and time of the request.
     private let onFile: @Sendable (_ place: String, Robots, _ time: Int) -> Void
     private let files = Locked<[String: File]>([:])
 
     package init(
-        product: String, roles: [String], paceSeconds: Double,
+        product: String, roles: [String], paceSeconds: Double, restSecondsMax: Double = 600,
         onFile: @escaping @Sendable (_ place: String, Robots, _ time: Int) -> Void = { _, _, _ in }
     ) {
         (self.product, self.roles, self.paceSeconds) = (product, roles, paceSeconds)
-        self.onFile = onFile
+        (self.restSecondsMax, self.onFile) = (restSecondsMax, onFile)
     }
 
     /// The name of a server: scheme, host and port.
@@ -95,6 +97,13 @@ package final class RobotsGate: Sendable {
             throw FetchError(.robots, .input, "robots.txt forbids it: \(rule)")
         }
         guard opens > .now else { return hasWaited }
+        let seconds = min(opens.seconds(since: .now), 86_400)
+        guard seconds <= restSecondsMax else {
+            let message = "robots.txt asks to wait \(Int(seconds)) seconds"
+            var error = FetchError(.temporaryFailure, .connect, message)
+            error.retryAfter = .seconds(seconds)
+            throw error
+        }
         try await rest(until: opens, fetcher)
         return true
     }

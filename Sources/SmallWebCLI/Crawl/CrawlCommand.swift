@@ -43,7 +43,9 @@ extension Settings {
     ) -> RobotsGate {
         RobotsGate(
             product: "smallweb", roles: crawl.roles.split(separator: ",").map(String.init),
-            paceSeconds: run.policy.hostSeconds, onFile: onFile)
+            paceSeconds: run.policy.hostSeconds,
+            restSecondsMax: run.policy.retry.totalSeconds ?? run.policy.pauseSecondsMax,
+            onFile: onFile)
     }
 }
 
