@@ -93,6 +93,19 @@ import Testing
         #expect(space.requests.count == count)
     }
 
+    /// A cache that cannot be written has nothing of a page that is done.
+    @Test func aCacheThatCannotBeWrittenEndsTheRun() throws {
+        let space = try CrawlTruthTests.Space { _, _ in Self.page("x\n") }
+        _ = try smallweb.run(["--version"])
+        let path = smallweb.home.file(".cache")
+        try Data("in the way".utf8).write(to: URL(fileURLWithPath: path))
+        let result = try crawl("cache", space.place + "/")
+        #expect(result.status == 23, "\(result.text)\(result.errors)")
+        try FileManager.default.removeItem(atPath: path)
+        #expect(try crawl("cache", space.place + "/").status == 0)
+        #expect(space.requests.filter { $0 == "/" }.count == 2)
+    }
+
     /// A `Crawl-delay` beyond ten minutes is waited for by no run.
     @Test(arguments: [601, 86_400, 1 << 40])
     func longDelaysLeaveTheServer(_ seconds: Int) throws {
@@ -119,6 +132,24 @@ import Testing
         #expect(result.status == 75, "\(result.text)\(result.errors)")
         for link in 1...2 {
             #expect(result.text.contains("connect\t\(place)/\(link)\t"), "\(result.text)")
+        }
+    }
+
+    /// A page whose body cannot be decoded is not there: its links were not read.
+    @Test(arguments: ["crawl", "check", "mirror"])
+    func aBodyThatCannotBeDecodedIsNoPage(_ mode: String) throws {
+        let server = try LoopbackServer { peer in
+            let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+            while let field = peer.readLine(), field.count > 2 {}
+            peer.write(
+                line.contains("robots")
+                    ? "HTTP/1.1 404 X\r\nContent-Length: 0\r\n\r\n"
+                    : "HTTP/1.1 200 X\r\nContent-Type: text/gemini\r\nContent-Encoding: gzip\r\n"
+                        + "Content-Length: 4\r\n\r\nabcd")
+        }
+        for _ in 1...2 {
+            let result = try crawl(mode, "http://127.0.0.1:\(server.port)/")
+            #expect(result.status == 8, "\(result.text)\(result.errors)")
         }
     }
 

@@ -46,6 +46,9 @@ package final class PageCache: Sendable {
         return (path, Int(status.st_size) + more, status.st_ino, changed)
     }
 
+    /// The error that keeps pages out of the cache.
+    package var failure: FetchError? { state.withLock { $0.failure ?? $0.writer?.failure } }
+
     private var numbers: [Int] {
         let names = (try? directoryNames(directory)) ?? []
         return names.compactMap { name in
@@ -165,10 +168,10 @@ package final class PageCache: Sendable {
     ///
     /// - Returns: The error that has kept pages out of the cache.
     package func finish() -> FetchError? {
-        let (archive, failure) = state.withLock { state in
-            let result = (state.writer, state.failure)
-            state.writer = nil
-            return result
+        let failure = failure
+        let archive = state.withLock { state in
+            defer { state.writer = nil }
+            return state.writer
         }
         return archive.flatMap(end) ?? failure
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 internal import SmallWeb
+internal import SmallWebArchive
 internal import SmallWebRecords
 
 /// The output of one page of a crawl: that of `get`, and its links.
@@ -149,8 +150,10 @@ final class CrawlPage: Output, EventSink {
         case .done, .failed: break
         }
         guard let (attempt, outcome) = result else { return }
+        let settings = crawl.context.settings
+        if let failure = settings.archive.cache?.failure { throw failure }
         if !crawl.rules.checks { try await inner.deliver() }
-        if !crawl.context.settings.records.areWanted && !crawl.rules.checks {
+        if !settings.records.areWanted && !crawl.rules.checks {
             let size = inner.log?.bodyBytes ?? 0
             let row = "\(outcome.rawValue)\t\(size)\t\(TerminalText.escapeLine(entry.url))\n"
             try StandardStream.output.write(Array(row.utf8)[...], isWhole: true, Patience())
@@ -166,7 +169,8 @@ final class CrawlPage: Output, EventSink {
     private func facts(_ outcome: Outcome) -> [StaticString] {
         guard isAnswer, let head = inner.log?.head else { return [] }
         let isUnread = entry.depth == 0 && head.mediaType != nil && !(reader?.readsLinks ?? true)
-        var facts: [StaticString] = outcome == .ok ? [] : ["ok"]
+        // A body that cannot be decoded has no links that could be read.
+        var facts: [StaticString] = [.ok, .protocolError].contains(outcome) ? [] : ["ok"]
         if !head.isOne(of: crawl.rules.mediaTypes) { facts.append("omitted") }
         return crawl.rules.checks && isUnread ? facts + ["unread"] : facts
     }
