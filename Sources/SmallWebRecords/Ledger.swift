@@ -131,7 +131,7 @@ package final class Ledger {
     package static func cutTornLine(
         _ file: Int32, size: Int, _ path: String
     ) throws(FetchError) {
-        var end = size
+        var (end, isOwn) = (size, true)
         do throws(SystemError) {
             while end > 0 {
                 let start = max(0, end - 65_536)
@@ -142,10 +142,18 @@ package final class Ledger {
                 }
                 end = start
             }
-            if end < size { _ = try systemCall { ftruncate(file, off_t(end)) } }
+            let rest = try FileBytes.read(file, at: end, count: 8)
+            // A crash may leave zeros.
+            isOwn = rest.first == 0 || zip(rest, "{\"type\":".utf8).allSatisfy(==)
+            if end < size, isOwn { _ = try systemCall { ftruncate(file, off_t(end)) } }
         } catch {
             throw FetchError(
                 .write, .output, "cannot remove the unfinished last line of \(path)", error)
+        }
+        guard isOwn else {
+            throw FetchError(
+                .usage, .input, "the unfinished last line of \(path) was not written here",
+                hint: "name another file")
         }
     }
 

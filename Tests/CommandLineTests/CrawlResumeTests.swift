@@ -106,6 +106,21 @@ import Testing
         #expect(space.requests.filter { $0 == "/" }.count == 2)
     }
 
+    /// The unfinished line of another file is no record that was cut.
+    @Test(arguments: ["notes", "one\ntwo", "{\"a\":1}"])
+    func otherFilesAreLeftAlone(_ text: String) throws {
+        let space = try CrawlTruthTests.Space { _, _ in Self.page("x\n") }
+        _ = try smallweb.run(["--version"])
+        let path = smallweb.home.file("s")
+        for words in [["crawl", "--state", "s"], ["get", "--ledger", "s"]] {
+            try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+            let result = try smallweb.run(words + [space.place + "/"])
+            #expect(result.status == 2, "\(result.errors)")
+            #expect(smallweb.home.content("s") == Array(text.utf8))
+        }
+        #expect(space.requests.isEmpty)
+    }
+
     /// A `Crawl-delay` beyond ten minutes is waited for by no run.
     @Test(arguments: [601, 86_400, 1 << 40])
     func longDelaysLeaveTheServer(_ seconds: Int) throws {

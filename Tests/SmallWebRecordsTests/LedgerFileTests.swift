@@ -38,7 +38,7 @@ import Testing
 
     /// A torn line may be longer than the buffer.
     @Test func aLongTornLineIsCutOff() throws {
-        try write(line + [UInt8](repeating: UInt8(ascii: "x"), count: 200_000))
+        try write(line + line.dropLast() + [UInt8](repeating: UInt8(ascii: "x"), count: 200_000))
         #expect(try Ledger(path).outcome(nil, url) == .ok)
         #expect(try content == line)
     }
