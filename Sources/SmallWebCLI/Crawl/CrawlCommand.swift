@@ -123,7 +123,7 @@ struct CrawlCommand: Sendable {
             settings.crawl.fillsNewArchive =
                 settings.archive.file.map { access($0, F_OK) != 0 } ?? false
             if settings.archive.hasCache {
-                settings.crawl.fillsNewArchive = try settings.pageCache().files.isEmpty
+                settings.crawl.fillsNewArchive = try settings.pageCache().sizes.isEmpty
             }
             try settings.openArchives()
             let (ready, loop) = (settings, try EventLoop())

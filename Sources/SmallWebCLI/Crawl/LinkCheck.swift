@@ -22,16 +22,26 @@ struct LinkCheck {
         let unreachable: [Outcome] = [
             .connect, .resolve, .timeout, .tls, .untrusted, .trustChanged,
         ]
-        let failures = crawl.places.compactMapValues(\.failure).filter {
+        var failures = crawl.places.compactMapValues(\.failure).filter {
             unreachable.contains($0.value)
         }
+        var unasked: [(hash: UInt64, place: String)] = []
         _ = try crawl.file.scan { line, offset throws(FetchError) in
             guard let (n, url, _) = CrawlFile.url(in: line, after: CrawlFile.found) else { return }
             pages[n] = (try crawl.file.offset(of: offset), offset)
-            guard !failures.isEmpty, ends[crawl.file.hash(url)] == nil else { return }
-            // What holds for the server holds for its pages that were not asked for.
-            let failure = failures[String(decoding: CrawlFile.place(url), as: UTF8.self)]
-            if let failure { ends[crawl.file.hash(url)] = CrawlFile.End(outcome: failure) }
+            guard !failures.isEmpty else { return }
+            let (hash, place) = (crawl.file.hash(url), CrawlFile.place(url))
+            let name = String(decoding: place, as: UTF8.self)
+            if let outcome = ends[hash]?.outcome {
+                // A server that has answered is there.
+                if !unreachable.contains(outcome) { failures[name] = nil }
+            } else if failures[name] != nil {
+                unasked.append((hash, name))
+            }
+        }
+        // A server that is not there has none of its pages.
+        for (hash, place) in unasked where failures[place] != nil {
+            ends[hash] = CrawlFile.End(outcome: failures[place])
         }
         (self.ends, self.pages) = (ends, pages)
     }
