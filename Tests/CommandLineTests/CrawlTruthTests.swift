@@ -252,6 +252,9 @@ import Testing
             #expect(result.status == 2 && result.errors.contains("another --depth"))
         }
         #expect(try state("crawl").filter { $0["type"]?.string == "crawl" }.count == 3)
+        #expect(try crawl("records", space, "--per-host-pages", "2").status == 0)
+        let all = try crawl("records", space)
+        #expect(all.status == 2 && all.errors.contains("another --per-host-pages"))
     }
 
     /// The next run keeps a pause beyond ten minutes, too.

@@ -294,7 +294,7 @@ struct CrawlCommand: Sendable {
     ) throws(FetchError) {
         var wanted = CrawlFile.Rules(
             seeds: seeds, scope: asked.extent, roles: asked.roles, checks: asked.checks)
-        wanted.limits.depth = asked.depthMax
+        (wanted.limits.depth, wanted.limits.placePages) = (asked.depthMax, asked.placePages)
         let lists = [
             "include": asked.included.map(\.text), "exclude": asked.excluded.map(\.text),
             "types": asked.mediaTypes,

@@ -184,6 +184,7 @@ extension CrawlFile {
                 seeds: record["seeds"]?.strings ?? [], scope: scope,
                 roles: record["as"]?.string ?? "", checks: record["check"]?.bool ?? false)
             rules.limits.depth = record["depth"]?.int
+            rules.limits.placePages = record["per_host_pages"]?.int
             for name in Limits.names { rules.limits.lists[name] = record[name]?.strings }
             self.rules = rules
         case "robots":

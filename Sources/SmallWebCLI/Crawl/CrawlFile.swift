@@ -25,12 +25,14 @@ final class CrawlFile: @unchecked Sendable {
     struct Limits: Equatable {
         static let names = ["exclude", "include", "types"]
         var depth: Int?
+        var placePages: Int?
         /// The values of these options; those without a value are left out.
         var lists: [String: [String]] = [:]
 
         /// An option that leaves out less than `other` did; `nil` if there is none.
         func option(widerThan other: Limits) -> String? {
             if let limit = other.depth, depth ?? .max > limit { return "depth" }
+            if let limit = other.placePages, placePages ?? .max > limit { return "per-host-pages" }
             return Self.names.first { name in
                 let (own, others) = (lists[name, default: []], other.lists[name, default: []])
                 let (more, fewer) = name == "exclude" ? (own, others) : (others, own)
@@ -315,6 +317,9 @@ final class CrawlFile: @unchecked Sendable {
                     writer.member("as", rules.roles)
                     if rules.checks { writer.member("check", true) }
                     if let depth = rules.limits.depth { writer.member("depth", depth) }
+                    if let pages = rules.limits.placePages {
+                        writer.member("per_host_pages", pages)
+                    }
                     for (name, list) in rules.limits.lists.sorted(by: { $0.key < $1.key }) {
                         writer.member(named: name) { $0.array(list) { $0.value($1) } }
                     }
