@@ -48,9 +48,12 @@ internal import Testing
         #expect(early.completeness == whole.completeness)
     }
 
+    /// Without a reply the connection was reset before any data, or that is the failure.
     @Test(arguments: plugins.indices)
     func withoutAReplyThatIsTheFailure(_ number: Int) async throws {
-        let played = try await Self.play(number, reply: "", sendError: Self.broken)
-        #expect(played.error == Self.broken)
+        let reset = try await Self.play(number, reply: "", sendError: Self.broken)
+        #expect(reset.error?.outcome == .connect)
+        let other = FetchError(.send, .send, "sending failed", errnoName: "EHOSTUNREACH")
+        #expect(try await Self.play(number, reply: "", sendError: other).error == other)
     }
 }
