@@ -16,7 +16,7 @@ import Testing
         try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
     }
 
-    /// A server of one exchange a connection, and what it was asked.
+    /// A server of one exchange a connection, and its requests.
     private final class Site: Sendable {
         let asked = Recorder<WebRequest>()
         let server: LoopbackServer

@@ -230,7 +230,7 @@ import Testing
         #expect(text("f.part") == "mine")
     }
 
-    /// All from the first byte on would be added to what is there.
+    /// All from the first byte on would be added to the file.
     @Test func aSchemeThatCannotResumeIsNotRedirectedTo() throws {
         let hole = try Hole()
         let site = try LoopbackServer { peer in

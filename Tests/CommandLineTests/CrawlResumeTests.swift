@@ -4,7 +4,7 @@ import Glibc
 import SmallWebTestSupport
 import Testing
 
-/// What a run of a crawl leaves for those after it, and what it takes for missing.
+/// A run of a crawl leaves the rest to the next one, and finds missing files.
 @Suite struct CrawlResumeTests {
     private let smallweb = Smallweb()
 
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    /// What was in an archive or a cache that is gone waits, and does so also after a stop.
+    /// Pages of an archive or a cache that is gone wait, also after a stop.
     @Test(arguments: ["archive", "cache", "mirror"])
     func whatIsGoneWaits(_ mode: String) throws {
         let pages = (1...9).map { "=> /\($0)\n" }.joined()

@@ -55,7 +55,7 @@ import Testing
         let merged = try smallweb.run(["feed", "--new", "--format", "gemtext", url])
         #expect(merged.text.contains(" \(title)\n"), "\(merged.text) \(merged.errors)")
         #expect(try smallweb.run(["links", url]).text == "http://h/1\t\(title)\n")
-        // Alone it says what a reader needs that has no media type.
+        // Alone it tells a reader without a media type.
         let passed = try smallweb.run(["feed", url])
         let isAsItIs =
             type == nil || type?.hasPrefix("u") == true && [nil, "utf-8"].contains(declared)
@@ -94,7 +94,7 @@ import Testing
         wanted = wanted.replacing("> http", with: ">http").replacing("/1 <", with: "/1<")
         #expect(result.status == 0 && result.text == wanted)
         #expect(try smallweb.run(["get", url]).text == relative)
-        // What is absolute already stays as it is.
+        // Absolute addresses stay as they are.
         let (other, same) = try serve(Array(wanted.utf8), type)
         defer { other.stop() }
         #expect(try smallweb.run(["feed", same]).text == wanted)

@@ -87,7 +87,7 @@ struct NameBytesTests {
         return result?.status == 0
     }()
 
-    @Test(.enabled(if: canHideProc))
+    @Test(.enabled(if: canHideProc, "only root can hide /proc, with a mount namespace"))
     func argumentsNeedNoProc() throws {
         let result = try Smallweb().run(
             ["--version"],

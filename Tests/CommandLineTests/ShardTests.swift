@@ -65,8 +65,10 @@ import Testing
     /// The default port in an external plugin's manifest counts.
     @Test func theDefaultPortIsThatOfAPlugin() throws {
         var smallweb = smallweb
-        let plugins = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .appendingPathComponent("../../Plugins").standardized.path
+        let plugins = smallweb.home.file("plugins")
+        let copied = try smallweb.run(
+            [], shell: "mkdir plugins && cp -r '\(PluginKitTests.root)/Plugins/Guppy' plugins")
+        #expect(copied.status == 0, "\(copied.errors)")
         let words = ["shard", "--authority", "1", "-"]
         let url = "guppy://example.org/"
         #expect(try smallweb.run(words, stdin: url).text == "0\t\t\(url)\n")

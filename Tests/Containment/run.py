@@ -98,7 +98,7 @@ def wants(name):
 class Exchange:
     """One run of smallweb with the program."""
 
-    def __init__(self, mode, name, words=(), limit=None, group=None, **more):
+    def __init__(self, mode, name, words=(), limit=None, group=None, preload=None, **more):
         self.mode, self.name, self.scene = mode, name, mode.scene
         self.peak, self.is_hung = 0, False
         environment = {
@@ -115,6 +115,8 @@ class Exchange:
                    "--known-hosts", self.scene.known_hosts, *(["-m", str(limit)] if limit else [])]
         if "say" in more:
             del environment["ALL_PROXY"]
+        if preload:
+            environment["LD_PRELOAD"] = preload
         (self.scene.folder / "threads").unlink(missing_ok=True)
 
         def prepare():
@@ -193,7 +195,7 @@ class Mode:
 
     def __init__(self, name, work, smallweb, programs):
         self.name, self.results, self.errors = name, {}, {}
-        self.smallweb, self.without = smallweb, programs["without"]
+        self.smallweb, self.without, self.pages = smallweb, programs["without"], programs["pages"]
         runs_as_root = expected.MODES[name][1]
         user = 0 if runs_as_root else test_user
         self.prefix = [] if user == os.geteuid() else [
@@ -236,6 +238,8 @@ class Mode:
                 self.bound(name)
             for name in filter(wants, CHAINS):
                 self.chain(name)
+            if wants("few-pipes"):
+                self.few_pipes()
             if wants("forks"):
                 self.forks()
             if wants("kill"):
@@ -419,6 +423,16 @@ class Mode:
                    f" {exchange.seconds:.1f} s")
         check(self.name, f"after {name}", problems)
 
+    def few_pipes(self):
+        """A pipe holds 16 pages: 96 of them are much where smallweb is told of pages of 64 KiB."""
+        for size, preload in [(os.sysconf("SC_PAGESIZE"), None), (65536, self.pages)]:
+            exchange = Exchange(self, "few-pipes", preload=preload)
+            is_ended = b"@ end\n" not in exchange.body
+            is_much = 96 * 16 * size > MEMORY_BYTES
+            check(self.name, f"few-pipes with pages of {size >> 10} KiB",
+                  exchange.problems() + ([] if is_ended == is_much else [
+                      f"status {exchange.status} {exchange.errors.strip()[-200:]}"]))
+
     def forks(self):
         exchange = Exchange(self, "forks")
         self.judge("bounds/forks", exchange.claimed > PROCESSES_MAX, f": {exchange.claimed}")
@@ -530,11 +544,13 @@ def compiler():
 def build(work):
     programs = {}
     for name, sources in [("attack", sorted((HERE / "attack").glob("*.c"))),
-                          ("without", [HERE / "without.c"])]:
+                          ("without", [HERE / "without.c"]), ("pages", [HERE / "pages.c"])]:
         programs[name] = pathlib.Path(work, name)
         command = [compiler(), "-O1", "-Wall", "-Wextra", "-Werror", "-o", programs[name], *sources]
+        if name == "pages":
+            subprocess.run([*command, "-shared", "-fPIC"], check=True)
         # It needs no files of a library then; not all machines have what that needs.
-        if subprocess.run([*command, "-static"], stderr=subprocess.DEVNULL).returncode != 0:
+        elif subprocess.run([*command, "-static"], stderr=subprocess.DEVNULL).returncode != 0:
             subprocess.run(command, check=True)
     return programs
 

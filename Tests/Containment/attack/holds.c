@@ -24,9 +24,9 @@
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 
-enum { BODY = 4, MIB = 1 << 20, PAGE = 4096, PROCESSES = 40, STACK = 64 << 10, ROUNDS = 12,
-    SECONDS = 5,
-};
+enum { BODY = 4, MIB = 1 << 20, PROCESSES = 40, STACK = 64 << 10, ROUNDS = 12, SECONDS = 5 };
+
+#define PAGE sysconf(_SC_PAGESIZE)
 
 static char piece[256 << 10];
 
@@ -122,13 +122,13 @@ static void mapped_files(void) {
     hold();
 }
 
-// Each page far from the others needs tables of its own.
+// Each page far from the others needs tables of its own: two of 4 KiB, or one that is larger.
 static void take_tables(void) {
     for (uintptr_t round = 0; round < 4000; round++) {
         void *place = (void *)((round + 64) << 30);
         void *page = mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (page == MAP_FAILED) break;
-        if (*(volatile char *)page == 0 && round % 100 == 99) claim(2 * 100 * PAGE);
+        if (*(volatile char *)page == 0 && round % 100 == 99) claim((PAGE == 4096 ? 2 : 1) * 100 * PAGE);
     }
 }
 static void tables(void) { in_processes(take_tables); }
@@ -180,6 +180,19 @@ static void take_usual_pipes(void) {
     }
 }
 static void usual_pipes(void) { in_processes(take_usual_pipes); }
+
+// 96 pipes: much where each is 1 MiB, as with pages of 64 KiB.
+static void few_pipes(void) {
+    for (int process = 0; process < 4; process++) {
+        if (fork() == 0) {
+            for (int ends[2], count = 0; count < 24 && pipe(ends) == 0; count++) {}
+            sleep(SECONDS);
+            _exit(0);
+        }
+    }
+    usleep(500000);
+    hold();
+}
 
 // One byte of each page goes into the socket, which keeps all of it.
 static void sent_pages(void) {
@@ -375,7 +388,7 @@ const struct bound holds[] = {
     {"mapped-files", mapped_files}, {"tables", tables}, {"mappings", mappings},
     {"usual-sockets", usual_sockets},
     {"empty-sockets", empty_sockets}, {"large-sockets", large_sockets},
-    {"usual-pipes", usual_pipes}, {"sent-pages", sent_pages}, {"locks", locks},
+    {"usual-pipes", usual_pipes}, {"few-pipes", few_pipes}, {"sent-pages", sent_pages}, {"locks", locks},
     {"watches", watches}, {"half-read", half_read}, {"rulesets", rulesets},
     {"listeners", listeners}, {"headless", headless},
     {"thread-files", thread_files}, {"unreadable", unreadable}, {"slots", slots},

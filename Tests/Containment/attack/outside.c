@@ -18,11 +18,11 @@
 
 // A process that ends only when it is killed: all signals stay pending, where run.py reads them.
 static _Noreturn int be_victim(void) {
-    static char here[2 * 4096];
+    static char here[2 << 16];
     sigset_t all;
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, NULL);
-    printf("%ld\n", (long)(here + 4096));
+    printf("%ld\n", (long)(here + (1 << 16)));
     fflush(stdout);
     for (;;) pause();
 }

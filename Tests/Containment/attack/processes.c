@@ -210,7 +210,8 @@ static long take_descriptor(void) {
 }
 static long open_process(void) { return syscall(PIDFD_OPEN, victim(), 0); }
 static long advise(void) {
-    struct iovec away = {(void *)(told_number("address") & ~4095L), 4096};
+    // A page may have 64 KiB, and be_victim() has twice that.
+    struct iovec away = {(void *)(told_number("address") & ~0xFFFFL), 0x10000};
     int process = (int)syscall(PIDFD_OPEN, victim(), 0);
     return process < 0 ? -1 : syscall(PROCESS_MADVISE, process, &away, 1, 21, 0);
 }

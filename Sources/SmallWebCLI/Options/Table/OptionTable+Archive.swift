@@ -62,8 +62,8 @@ extension Option {
                 + "request; several of one request are played in the order of time, then the last "
                 + "one again. Certificates are judged as ever, and nothing is added to the trust "
                 + "store. A request without a recording is not-recorded, status 103. Options for "
-                + "proxies and addresses change nothing. With --warc, what FILE does not have is fetched "
-                + "and recorded there. Repeatable.",
+                + "proxies and addresses change nothing. With --warc, what FILE does not have is "
+                + "fetched and recorded there. Repeatable.",
             example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
         Option(
