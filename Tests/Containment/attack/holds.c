@@ -128,7 +128,8 @@ static void take_tables(void) {
         void *place = (void *)((round + 64) << 30);
         void *page = mmap(place, PAGE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
         if (page == MAP_FAILED) break;
-        if (*(volatile char *)page == 0 && round % 100 == 99) claim((PAGE == 4096 ? 2 : 1) * 100 * PAGE);
+        if (*(volatile char *)page == 0 && round % 100 == 99)
+            claim((PAGE == 4096 ? 2 : 1) * 100 * PAGE);
     }
 }
 static void tables(void) { in_processes(take_tables); }
@@ -388,7 +389,8 @@ const struct bound holds[] = {
     {"mapped-files", mapped_files}, {"tables", tables}, {"mappings", mappings},
     {"usual-sockets", usual_sockets},
     {"empty-sockets", empty_sockets}, {"large-sockets", large_sockets},
-    {"usual-pipes", usual_pipes}, {"few-pipes", few_pipes}, {"sent-pages", sent_pages}, {"locks", locks},
+    {"usual-pipes", usual_pipes}, {"few-pipes", few_pipes}, {"sent-pages", sent_pages},
+    {"locks", locks},
     {"watches", watches}, {"half-read", half_read}, {"rulesets", rulesets},
     {"listeners", listeners}, {"headless", headless},
     {"thread-files", thread_files}, {"unreadable", unreadable}, {"slots", slots},
