@@ -125,8 +125,15 @@ func ledger(_ input: [UInt8]) {
         check(String(validating: line, as: UTF8.self) != nil, "not UTF-8")
     }
     let path = scratchFile("list", input)
-    guard let ledger = try? Ledger(path) else { fatalError("cannot open the ledger") }
     let whole = input.lastIndex(of: ASCII.lineFeed).map { input[...$0] } ?? []
+    let rest = input[whole.count...]
+    let isOwn = rest.first == 0 || zip(rest, "{\"type\":".utf8).allSatisfy(==)
+    guard let ledger = try? Ledger(path) else {
+        check(!isOwn, "cannot open the ledger")
+        check((try? StoreFile(path, title: "ledger").read()) == input, "a foreign file is changed")
+        return
+    }
+    check(isOwn, "a foreign line is cut off")
     check((try? Ledger(path)) == nil, "two have the ledger")
     check((try? Ledger(path + "/none")) == nil, "a file is a directory")
     if (try? ledger.append(Array("x\n".utf8))) == nil { fatalError("cannot be written") }

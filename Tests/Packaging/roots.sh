@@ -7,7 +7,7 @@
 set -euo pipefail
 export LC_ALL=C.UTF-8
 cd "$(dirname "$0")/../.."
-# shellcheck source-path=SCRIPTDIR source=../checks.sh
+# shellcheck disable=SC1091 # it is read by itself
 . Tests/checks.sh
 
 dist=$(realpath "${1:?usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY}")

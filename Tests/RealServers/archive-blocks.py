@@ -56,9 +56,6 @@ def message(data):
         body, rest = rest, b""
     else:
         body = b""
-    start = fields[0].split(b" ", 1)
-    if start[0].startswith(b"HTTP/"):
-        fields[0] = b"HTTP/1.1 " + start[1]
     return b"\r\n".join(fields) + b"\r\n\r\n" + body, rest
 
 

@@ -51,12 +51,17 @@ want() {
 # wanted_in SERVER PLACE: sets $wanted, where is what the mirror is to have of the place.
 wanted_in() { wanted=$work/$1.wanted/${2/:\/\///}; }
 
-# is_mirrored SERVER PLACE MENUS: a crawl's mirror has the files that are wanted, and as many menus.
+# crawled SERVER PLACE OPTION…: what a mirror has got by then.
+crawled() {
+    sw crawl --per-host-delay 0 --state "$work/$1.jsonl" --known-hosts "$work/mirrored.known" \
+        --mirror "$work/$1.mirror" "${@:3}" "$2/"
+}
+
+# is_mirrored SERVER PLACE MENUS OPTION…: a crawl's mirror has the files that are wanted, and as many menus.
 is_mirrored() {
     local mirror=$work/$1.mirror menu
     check "mirrors: $1"
-    sw crawl --per-host-delay 0 --state "$work/$1.jsonl" --known-hosts "$work/mirrored.known" \
-        --mirror "$mirror" "$2/"
+    crawled "$1" "$2" "${@:4}"
     status_is 0
     diff -r "$work/$1.wanted" "$mirror" 2>&1 | grep -v "^Only in $mirror" >"$work/difference" \
         && problem "the same files: $(head -n 6 "$work/difference")"
@@ -118,13 +123,21 @@ gmcapsule_is_mirrored() {
     stop "$server"
 }
 
-# want_gopher SERVER PLACE: an empty file is a reply without a byte, as of a server that fails: not saved.
 want_gopher() {
     wanted_in "$1" "$2"
     each_mirrored want
     want index.gmi '' index.gmi
     want Twin/index.gmi '' Twin/index.gmi
-    rm "$wanted/empty.txt"
+}
+
+# waits_for_the_empty SERVER PLACE: a reply without a byte, as of a server that fails, is asked for again.
+waits_for_the_empty() {
+    check "mirrors: $1 has an empty file"
+    crawled "$1" "$2"
+    status_is 75
+    err_says 'waiting: 1'
+    must test ! -e "$work/$1.mirror/${2/:\/\///}/empty.txt"
+    finish_check
 }
 
 pygopherd_is_mirrored() {
@@ -137,7 +150,8 @@ pygopherd_is_mirrored() {
     check "mirrors: pygopherd starts"
     until_true grep -qa Running "$work/mirrored-py.log" || return
     want_gopher pygopherd "$place"
-    is_mirrored pygopherd "$place" "$(find "$root" -type d | wc -l)"
+    waits_for_the_empty pygopherd "$place"
+    is_mirrored pygopherd "$place" "$(find "$root" -type d | wc -l)" --allow-empty
     stop "$server"
 }
 
@@ -159,8 +173,9 @@ END
         awk '{ sub(/\r$/, ""); printf "%s\r\n", $0 }' "$file" >"$work/mirrored.text"
         cp "$work/mirrored.text" "$file"
     done
+    waits_for_the_empty gophernicus "gopher://localhost:$port"
     # The menu of the folder is linked as `/`, too.
-    is_mirrored gophernicus "gopher://localhost:$port" $(($(find "$root" -type d | wc -l) + 1))
+    is_mirrored gophernicus "gopher://localhost:$port" $(($(find "$root" -type d | wc -l) + 1)) --allow-empty
     stop "$server"
 }
 

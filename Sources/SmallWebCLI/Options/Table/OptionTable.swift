@@ -100,7 +100,8 @@ extension Option {
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
-            "allow-empty", .output.with(takers: [.get, .head, .links, .open, .verbs, .explain]),
+            "allow-empty",
+            .output.with(takers: [.get, .head, .links, .open, .verbs, .crawl, .explain]),
             "an empty reply is a success",
             manual: "Counts an empty reply as success where it is otherwise a failure (exit "
                 + "status 52): in Finger, in Nex, and in gopher's texts, menus and searches "
