@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Runs what `make dist` has made in bare Debian 12 and 13 roots, which have no toolchain, against
-# servers of this machine, and its container on Debian 13.
+# Runs what `make dist` has made in bare Debian 12 and 13 roots, which have no toolchain, and in one
+# that has OpenSSL 4 alone, against servers of this machine, and its container on Debian 13.
 # usage: roots.sh DIST SMALLWEB-LOOPBACK DIRECTORY
 # DIRECTORY keeps the roots, which debootstrap makes. Needs root, and Debian's mirror.
 set -euo pipefail
@@ -60,15 +60,17 @@ is() {
     fi
 }
 
-for suite in bookworm trixie; do
+# make_root SUITE FROM: a root of its own, as debootstrap makes FROM, with the files of the release.
+make_root() {
+    local suite=$1 from=$2
     # A root is whole when it has been moved to its name.
-    if [ ! -d "$roots/$suite.clean" ]; then
-        rm -rf "$roots/$suite.new"
-        debootstrap --variant=minbase "$suite" "$roots/$suite.new" http://deb.debian.org/debian
-        mv "$roots/$suite.new" "$roots/$suite.clean"
+    if [ ! -d "$roots/$from.clean" ]; then
+        rm -rf "$roots/$from.new"
+        debootstrap --variant=minbase "$from" "$roots/$from.new" http://deb.debian.org/debian
+        mv "$roots/$from.new" "$roots/$from.clean"
     fi
     rm -rf "${roots:?}/$suite"
-    cp -a "$roots/$suite.clean" "$roots/$suite"
+    cp -a "$roots/$from.clean" "$roots/$suite"
     cp /etc/resolv.conf "$roots/$suite/etc/resolv.conf"
     cp "$dist/$name.tar.gz" "$dist/smallweb_$version-1_$(dpkg --print-architecture).deb" "$dist/SHA256SUMS" "$roots/$suite/root"
     is "$suite" "the sums are right" "$name.tar.gz: OK" \
@@ -76,6 +78,10 @@ for suite in bookworm trixie; do
     is "$suite" "the tarball is installed" "Installed below /usr/local" \
         sh -c "cd && tar -xzf $name.tar.gz && $name/install.sh"
     is "$suite" "--version" "smallweb $version" smallweb --version
+}
+
+for suite in bookworm trixie; do
+    make_root "$suite" "$suite"
     is "$suite" "a gopher menu" "/about.txt" smallweb get "gopher://$(place gopher)/"
     is "$suite" "a Spartan page" "guestbook" smallweb get "spartan://$(place spartan)/"
     is "$suite" "plugins that are programs" "guppy" smallweb plugin list
@@ -89,6 +95,27 @@ for suite in bookworm trixie; do
     is "$suite" "a record" '"ok":true' smallweb get --json "gophers://$(place gophers)/0/about.txt"
     is "$suite" "the Debian package is removed" "Removing smallweb" apt-get remove -y smallweb
 done
+
+# OpenSSL 4 is in Debian's experimental alone. What links to the libraries that go is not run.
+suite=openssl4
+make_root "$suite" trixie
+is "$suite" "OpenSSL 4 is installed" "Setting up libssl4" sh -c '
+    echo "deb [check-valid-until=no] http://deb.debian.org/debian experimental main" >>/etc/apt/sources.list
+    apt-get update -qq && apt-get install -y --no-install-recommends libssl4'
+# shellcheck disable=SC2016 # the inner shell expands it
+is "$suite" "OpenSSL 3 is gone" "left: libcrypto.so.4 libssl.so.4." sh -c '
+    rm -f /usr/lib/*/libssl.so.3 /usr/lib/*/libcrypto.so.3 && ldconfig
+    echo left: $(cd /usr/lib/*-linux-gnu && echo libcrypto.so* libssl.so*).'
+is "$suite" "--version names it" "OpenSSL/4." smallweb --version
+is "$suite" "a Gemini page" "# A small capsule" smallweb get "gemini://$(place gemini)/"
+is "$suite" "a record of TLS" '"tls":{"version":"TLSv1.3"' \
+    smallweb get --json "gophers://$(place gophers)/0/about.txt"
+is "$suite" "an identity" "CN=alice" sh -c \
+    "smallweb identity new alice 'gemini://$(place gemini)/' && smallweb identity show alice"
+is "$suite" "a page with an identity" "# A small capsule" \
+    smallweb get --identity alice "gemini://$(place gemini)/"
+is "$suite" "HTTP names what is missing" "libcurl.so.4" sh -c \
+    "! smallweb get 'http://$(place http)/about'"
 
 if command -v buildah >/dev/null; then
     export BUILDAH_ISOLATION=chroot
