@@ -227,6 +227,21 @@ import Testing
     }
 
     /// A hall of files is not a room.
+    @Test func everyRoomIsInTheArchitecture() throws {
+        let path = Self.root + "/docs/ARCHITECTURE.md"
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        let start = try #require(text.range(of: "\n## The rooms\n")?.upperBound)
+        let end = try #require(text.range(of: "\n## ", range: start..<text.endIndex)?.lowerBound)
+        let words = Set(text[start..<end].split { !$0.isLetter && $0 != "-" }.map(String.init))
+        let rooms = Self.sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") }
+            .flatMap { $0.path.split(separator: "/").dropFirst().dropLast().map(String.init) }
+        #expect(Set(rooms).count > 60)
+        let plugins = try FileManager.default.contentsOfDirectory(atPath: Self.root + "/Plugins")
+        for room in Set(rooms).subtracting(plugins) {
+            #expect(words.contains(room), "docs/ARCHITECTURE.md says nothing of \(room)")
+        }
+    }
+
     @Test(arguments: ["SmallWeb", "SmallWebCore", "SmallWebTransport"])
     func fewFilesLieOutsideOfFolders(_ target: String) throws {
         let names = try FileManager.default.contentsOfDirectory(
