@@ -117,33 +117,19 @@ struct CrawlCommand: Sendable {
     func run() throws(FetchError) -> Int32 {
         try GetCommand.check(operands)
         try settings.checkArchives()
-        return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
-            var settings = settings
-            try settings.fetch.readFiles()
-            settings.crawl.fillsNewArchive =
-                settings.archive.file.map { access($0, F_OK) != 0 } ?? false
-            if settings.archive.hasCache {
-                settings.crawl.fillsNewArchive = try settings.pageCache().sizes.isEmpty
-            }
-            try settings.openArchives()
-            let (ready, loop) = (settings, try EventLoop())
-            return SignalledRun.Work(on: loop, writesRecords: ready.records.areWanted) {
-                defer { ready.finishArchives() }
-                do throws(FetchError) {
-                    return try await crawl(ready, loop)
-                } catch {
-                    if error.outcome != .interrupted {
-                        Messages(ready.messages).error(nil, error)
-                    }
-                    return error.outcome.exitStatus
-                }
-            }
-        }
+        var settings = settings
+        settings.crawl.fillsNewArchive =
+            settings.archive.hasCache
+            ? try settings.pageCache().sizes.isEmpty
+            : settings.archive.file.map { access($0, F_OK) != 0 } ?? false
+        return try FetchRun.run(settings, crawl)
     }
 
     private func crawl(_ given: Settings, _ loop: EventLoop) async throws(FetchError) -> Int32 {
         var settings = given
-        let (seeds, logins) = try logins(of: try await seeds(loop), settings)
+        let asked = try await OperandSource.all(operands, on: loop)
+        if let problem = asked.lazy.compactMap(\.problem).first { throw problem }
+        let (seeds, logins) = try logins(of: asked.compactMap(\.url), settings)
         let registry = try settings.registry()
         let path = try state(settings, seeds)
         let file = try CrawlFile(path, registry)
@@ -187,7 +173,7 @@ struct CrawlCommand: Sendable {
         for seed in Set(seeds + (file.rules?.seeds ?? [])).sorted() { try crawl.add(seed: seed) }
         var policy = context.policy
         (policy.keepsOrder, policy.loops) = (false, 1)
-        let engine = Engine(crawl, policy, context.fetcher) { swposix_pending_signal() != 0 }
+        let engine = context.engine(crawl, policy)
         await engine.run()
         return try conclude(crawl, engine, settings)
     }
@@ -211,22 +197,6 @@ struct CrawlCommand: Sendable {
         else { return }
         let text = line.dropLast(while: { $0 == ASCII.space })
         try StandardStream.output.write(text + [ASCII.lineFeed], isWhole: true, Patience())
-    }
-
-    private func seeds(_ loop: EventLoop) async throws(FetchError) -> [String] {
-        let source = OperandSource(operands)
-        var seeds: [String] = []
-        while true {
-            switch source.take() {
-            case .request(let asked):
-                if let problem = asked.problem { throw problem }
-                if let url = asked.url { seeds.append(url) }
-            case .foreign, .cancel: continue
-            case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
-            case .end: return seeds
-            }
-            if Task.isCancelled { throw .cancelled }
-        }
     }
 
     /// The URLs without user and password, which no state, row or record shall have, and those by
@@ -263,27 +233,15 @@ struct CrawlCommand: Sendable {
 
     /// The file of the state, named by the seeds and by what is filled.
     private func state(_ settings: Settings, _ seeds: [String]) throws(FetchError) -> String {
-        if let path = settings.feeds.stateFile { return path }
-        var name = settings.feeds.stateName ?? ""
-        if name.isEmpty {
-            let digest = try Digest(.sha256)
-            var words = Set(seeds).sorted()
-            // Others have not found what this run is to find or to save.
-            if settings.crawl.checks { words.append("check") }
-            if settings.archive.hasCache { words.append("cache") }
-            if let depth = settings.crawl.depthMax { words.append("depth \(depth)") }
-            for path in [settings.crawl.mirror, settings.archive.file].compactMap(\.self) {
-                words.append(path.hasPrefix("/") ? path : "\(resolvingLinks("."))/\(path)")
-            }
-            for word in words { digest.update(Array("\(word)\n".utf8)[...]) }
-            name = String(digest.finish().hex.prefix(16))
+        var words: [String] = []
+        // Others have not found what this run is to find or to save.
+        if settings.crawl.checks { words.append("check") }
+        if settings.archive.hasCache { words.append("cache") }
+        if let depth = settings.crawl.depthMax { words.append("depth \(depth)") }
+        for path in [settings.crawl.mirror, settings.archive.file].compactMap(\.self) {
+            words.append(path.hasPrefix("/") ? path : "\(resolvingLinks("."))/\(path)")
         }
-        guard let path = UserFiles.path("XDG_STATE_HOME", ".local/state", "crawl/\(name).jsonl")
-        else {
-            throw usageError(
-                "no home directory for the state", hint: "set HOME, or name a file with --state")
-        }
-        return path
+        return try settings.feeds.statePath("crawl", suffix: ".jsonl", of: seeds, words: words)
     }
 
     /// Begins a state, or goes on with it. A check that is over begins again: links break.

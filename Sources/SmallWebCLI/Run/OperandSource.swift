@@ -82,6 +82,29 @@ final class OperandSource: @unchecked Sendable {
         }
     }
 
+    /// All requests, for a run that has to know them before it begins.
+    ///
+    /// - Throws: `usage` if there are more than `max`; `interrupted`.
+    static func all(
+        _ operands: [String], on loop: EventLoop, max: Int = .max
+    ) async throws(FetchError) -> [RequestLine] {
+        let source = OperandSource(operands)
+        var requests: [RequestLine] = []
+        while true {
+            switch source.take() {
+            case .request(let asked):
+                requests.append(asked)
+                guard requests.count <= max else {
+                    throw usageError("more than \(max) URLs", hint: "split the list")
+                }
+            case .foreign, .cancel: continue
+            case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
+            case .end: return requests
+            }
+            if Task.isCancelled { throw .cancelled }
+        }
+    }
+
     static func isList(_ operand: String) -> Bool { operand == "-" || operand.hasPrefix("@") }
 
     private func owned(_ asked: RequestLine) -> Taken {

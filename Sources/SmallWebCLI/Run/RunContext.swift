@@ -81,6 +81,11 @@ final class RunContext: @unchecked Sendable {
         mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
+    /// - Parameter policy: `nil` for that of the run.
+    func engine(_ source: any Source, _ policy: RunPolicy? = nil) -> Engine {
+        Engine(source, policy ?? self.policy, fetcher) { swposix_pending_signal() != 0 }
+    }
+
     /// Ends a run with its summary and messages.
     ///
     /// - Returns: The exit status: by default the first failing URL's, in the order given.

@@ -62,27 +62,11 @@ struct SubscriptionCommand: Sendable {
         try GetCommand.check(operands)
         try checkFiles()
         try settings.checkArchives()
-        return try SignalledRun.run(isInterruptible: true) { () throws(FetchError) in
-            var settings = settings
-            try settings.fetch.readFiles()
-            try settings.openArchives()
-            let fetcher = try settings.fetcher(EventLoop())
-            let (ready, kind) = (settings, kind)
-            return SignalledRun.Work(
-                on: fetcher.loop, writesRecords: ready.records.areWanted
-            ) {
-                defer { ready.finishArchives() }
-                do throws(FetchError) {
-                    return kind == .feed
-                        ? try await self.feed(ready, fetcher)
-                        : try await self.watch(ready, fetcher)
-                } catch {
-                    if error.outcome != .interrupted {
-                        Messages(ready.messages).error(nil, error)
-                    }
-                    return error.outcome.exitStatus
-                }
-            }
+        return try FetchRun.run(settings) {
+            settings, loop async throws(FetchError) in
+            let fetcher = try settings.fetcher(loop)
+            return kind == .feed
+                ? try await feed(settings, fetcher) : try await watch(settings, fetcher)
         }
     }
 
@@ -93,25 +77,9 @@ struct SubscriptionCommand: Sendable {
         try settings.checkDistinct(files)
     }
 
-    /// Reads all requests: rounds repeat them, and the state's name depends on all URLs.
-    ///
-    /// - Throws: `usage` if there are more than `pagesMax`; `interrupted`.
+    /// Rounds repeat all requests, and the state's name depends on all URLs.
     func requests(_ loop: EventLoop) async throws(FetchError) -> [RequestLine] {
-        let source = OperandSource(operands)
-        var requests: [RequestLine] = []
-        while true {
-            switch source.take() {
-            case .request(let asked):
-                requests.append(asked)
-                guard requests.count <= Self.pagesMax else {
-                    throw usageError("more than \(Self.pagesMax) URLs", hint: "split the list")
-                }
-            case .foreign, .cancel: continue
-            case .nothing(let descriptor): await loop.untilReadable(descriptor, by: .never)
-            case .end: return requests
-            }
-            if Task.isCancelled { throw .cancelled }
-        }
+        try await OperandSource.all(operands, on: loop, max: Self.pagesMax)
     }
 
     private static let pagesMax = 100_000
@@ -122,14 +90,13 @@ struct SubscriptionCommand: Sendable {
         var file: StateFile?
         if feeds.takesUndated || feeds.stateFile != nil || feeds.stateName != nil {
             file = try await StateFile(
-                SubscriptionState.path(.feed, feeds, requests), fetcher.loop,
+                feeds.statePath("feed", of: requests.compactMap(\.url)), fetcher.loop,
                 seconds: settings.fetch.totalSeconds)
         }
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try FeedRun(context, file, isOnly: requests.count == 1)
-        let engine = Engine(SubscriptionSource(requests, run), run.subscription.policy, fetcher) {
-            swposix_pending_signal() != 0
-        }
+        let engine = context.engine(
+            SubscriptionSource(requests, run), run.subscription.policy)
         await engine.run()
         let status = try context.conclude(engine)
         guard !engine.isStopping else { return status }

@@ -100,24 +100,23 @@ struct Visit<Reader> {
     var validator: String? { log?.head?.validator }
 }
 
-extension SubscriptionState {
-    /// Path of a run's state file, below the user's state directory. Named by `stateName`; without
-    /// it `watch` has one for all pages, and `feed` one named by a hash of the URLs.
+extension FeedSettings {
+    /// Path of a run's state, below the user's state directory.
     ///
+    /// - Parameters:
+    ///   - name: Used without `--name`; without both, a hash of the URLs and the words is.
+    ///   - words: Say what else makes the state another one.
     /// - Throws: `usage` without a home directory, `not-built-in` without libcrypto.
-    static func path(
-        _ kind: Kind, _ settings: FeedSettings, _ requests: [RequestLine]
+    func statePath(
+        _ folder: String, suffix: String = "", name: String? = nil, of urls: [String] = [],
+        words: [String] = []
     ) throws(FetchError) -> String {
-        if let path = settings.stateFile { return path }
-        var name = settings.stateName ?? (kind == .watch ? WatchStore.name : nil)
-        if name == nil {
-            let urls = Set(requests.compactMap(\.url)).sorted()
-            name = String(try Digest.sha256(urls.map { $0 + "\n" }.joined()).prefix(16))
-        }
-        guard
-            let path = UserFiles.path(
-                "XDG_STATE_HOME", ".local/state", "\(kind.rawValue)/\(name ?? "")")
-        else {
+        if let stateFile { return stateFile }
+        let lines = (Set(urls).sorted() + words).map { $0 + "\n" }.joined()
+        var own = stateName ?? name
+        if own == nil { own = String(try Digest.sha256(lines).prefix(16)) }
+        let file = "\(folder)/\(own ?? "")\(suffix)"
+        guard let path = UserFiles.path("XDG_STATE_HOME", ".local/state", file) else {
             throw usageError(
                 "no home directory for the state", hint: "set HOME, or name a file with --state")
         }

@@ -53,7 +53,7 @@ extension SubscriptionCommand {
     func watch(_ settings: Settings, _ fetcher: Fetcher) async throws(FetchError) -> Int32 {
         let loop = fetcher.loop
         let requests = try await requests(loop)
-        let path = try SubscriptionState.path(.watch, settings.feeds, requests)
+        let path = try settings.feeds.statePath("watch", name: WatchStore.name)
         let rules = try ComparisonRules(settings.feeds)
         while true {
             let started = Instant.now
@@ -82,9 +82,8 @@ extension SubscriptionCommand {
         if isShared && settings.archive.replayed.isEmpty { try WatchStore.takeOver(to: path) }
         let context = RunContext(settings, fetcher, isBulk: true)
         let run = try WatchRun(context, file, rules)
-        let engine = Engine(SubscriptionSource(requests, run), run.subscription.policy, fetcher) {
-            swposix_pending_signal() != 0
-        }
+        let engine = context.engine(
+            SubscriptionSource(requests, run), run.subscription.policy)
         await engine.run()
         var failure = engine.failure
         do throws(FetchError) {

@@ -45,9 +45,10 @@ private struct ExplainCommand: Sendable {
         guard !get.operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
         }
-        let (settings, fetcher) = try get.prepare()
-        let context = RunContext(settings, fetcher)
-        return try fetcher.loop.runToEnd { () async throws(FetchError) in
+        try get.check()
+        let (settings, loop) = (try get.settings.ready(), try EventLoop())
+        let context = RunContext(settings, try settings.fetcher(loop))
+        return try loop.runToEnd { () async throws(FetchError) in
             try await explainAll(context)
         }
     }

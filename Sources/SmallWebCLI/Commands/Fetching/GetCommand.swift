@@ -28,37 +28,12 @@ struct GetCommand: Sendable {
 
     /// - Returns: The exit status: by default the first failing URL's.
     func run() throws(FetchError) -> Int32 {
-        try SignalledRun.run(isInterruptible: isInterruptible) { () throws(FetchError) in
-            let (settings, fetcher) = try prepare()
-            return SignalledRun.Work(
-                on: fetcher.loop, writesRecords: settings.records.areWanted
-            ) { await fetchAll(settings, fetcher) }
-        }
+        try check()
+        return try FetchRun.run(settings, isInterruptible: isInterruptible, fetchAll)
     }
 
     private static func hasList(_ operands: [String]) -> Bool {
         operands.contains(where: OperandSource.isList)
-    }
-
-    /// Reads the files of options and creates the fetcher.
-    ///
-    /// - Throws: `usage` for conflicting options and operands.
-    func prepare() throws(FetchError) -> (Settings, Fetcher) {
-        try check()
-        var settings = settings
-        try settings.fetch.readFiles()
-        try settings.fetch.readSecrets(settings.asker)
-        if let format = settings.output.format {
-            let text = String(systemBytes: try InputSource.read(format))
-            do throws(FetchError) {
-                settings.output.writeOut = try WriteOut(text)
-            } catch {
-                throw usageError("--write-out: \(error.message)", hint: error.hint)
-            }
-        }
-        try settings.openArchives()
-        if settings.crawl.obeysRobots { settings.connection.robots = settings.robotsGate() }
-        return (settings, try settings.fetcher(EventLoop()))
     }
 
     /// True for an option that affects records only, not bodies.
@@ -79,7 +54,8 @@ struct GetCommand: Sendable {
         guard !operands.contains("@") else { throw usageError("@ names no file") }
     }
 
-    private func check() throws(FetchError) {
+    /// - Throws: `usage` for conflicting options and operands.
+    func check() throws(FetchError) {
         try Self.check(operands)
         for options in [["proxy", "proxy-command", "unix-socket"], ["identity", "cert"]] {
             let ways = options.filter(settings.invocation.given.contains)
@@ -164,43 +140,35 @@ struct GetCommand: Sendable {
             || operands.contains { URI.scheme(of: $0).map { Registry.builtIn[$0] == nil } ?? false }
     }
 
-    private func fetchAll(_ settings: Settings, _ fetcher: Fetcher) async -> Int32 {
-        var status: Int32 = 0
-        do throws(FetchError) {
-            var settings = settings
-            let jobs = settings.run.policy.jobs
-            if jobs > 1 { settings.run.policy.jobs = min(jobs, Self.jobsMax()) }
-            let headers = try settings.output.headerFile.map { name throws(FetchError) in
-                try HeaderFile(name, Patience(seconds: settings.fetch.totalSeconds))
-            }
-            let context = RunContext(
-                settings, fetcher, headers: headers,
-                ledger: try settings.run.ledger.map { path throws(FetchError) in
-                    try LongWork.within(settings.fetch.totalSeconds, reading: path) {
-                        () throws(FetchError) in try Ledger(path)
-                    }
-                },
-                isBulk: operands.count > 1 || Self.hasList(operands))
-            let own = try settings.run.shard.map { shard throws(FetchError) in
-                OwnShard(shard, try Places(fetcher.registry))
-            }
-            let engine = Engine(
-                JobSource(OperandSource(operands, own), context), context.policy, fetcher
-            ) {
-                swposix_pending_signal() != 0
-            }
-            // Prompt on this loop while others fetch.
-            if context.policy.jobs > 1 && context.policy.loops != 1 { Prompt.ask(on: fetcher.loop) }
-            context.meter?.start(on: fetcher.loop) { engine.progress }
-            await engine.run()
-            context.meter?.stop()
-            status = try context.conclude(engine)
-            try headers?.commit()
-        } catch {
-            if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
-            if status == 0 { status = error.outcome.exitStatus }
+    private func fetchAll(
+        _ settings: Settings, _ loop: EventLoop
+    ) async throws(FetchError) -> Int32 {
+        var settings = settings
+        let fetcher = try settings.fetcher(loop)
+        let jobs = settings.run.policy.jobs
+        if jobs > 1 { settings.run.policy.jobs = min(jobs, Self.jobsMax()) }
+        let headers = try settings.output.headerFile.map { name throws(FetchError) in
+            try HeaderFile(name, Patience(seconds: settings.fetch.totalSeconds))
         }
-        settings.finishArchives()
+        let context = RunContext(
+            settings, fetcher, headers: headers,
+            ledger: try settings.run.ledger.map { path throws(FetchError) in
+                try LongWork.within(settings.fetch.totalSeconds, reading: path) {
+                    () throws(FetchError) in try Ledger(path)
+                }
+            },
+            isBulk: operands.count > 1 || Self.hasList(operands))
+        let own = try settings.run.shard.map { shard throws(FetchError) in
+            OwnShard(shard, try Places(fetcher.registry))
+        }
+        let engine = context.engine(JobSource(OperandSource(operands, own), context))
+        // Prompt on this loop while others fetch.
+        if context.policy.jobs > 1 && context.policy.loops != 1 { Prompt.ask(on: loop) }
+        context.meter?.start(on: loop) { engine.progress }
+        await engine.run()
+        context.meter?.stop()
+        let status = try context.conclude(engine)
+        try headers?.commit()
         return status
     }
 
