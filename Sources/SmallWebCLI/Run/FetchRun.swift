@@ -4,12 +4,12 @@ internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// Runs a command that fetches, from its options to its exit status, and ends it cleanly at a signal.
+/// Runs a command of fetches from its options to its exit status, and ends it cleanly at a signal.
 enum FetchRun {
     private static let signals = [SIGINT, SIGTERM, SIGHUP]
 
     /// - Parameters:
-    ///   - settings: Those whose files are read first, and whose archives are finished at last.
+    ///   - settings: Their files are read first, and their archives finished at last.
     ///   - isInterruptible: True to handle signals, if there is something to clean up or to report;
     ///     otherwise they keep their default action.
     ///   - work: Returns the exit status. An error that it throws is reported.
@@ -61,7 +61,7 @@ enum FetchRun {
 }
 
 extension Settings {
-    /// Those of a run that begins: the files of options are read, and the archives open.
+    /// Reads the files of options, and opens the archives.
     func ready() throws(FetchError) -> Settings {
         var settings = self
         try settings.fetch.readFiles()
