@@ -10,7 +10,7 @@ struct Fetch {
     private(set) var deadline: Instant
     var request: Request
     private let attempt: Int
-    private let wantsRefusals: Bool
+    let wantsRefusals: Bool
     /// True once a server has got data, and did not refuse it for now.
     private var hasSentData = false
     /// The connection of the last exchange.
@@ -35,9 +35,6 @@ struct Fetch {
             hasData = request.input != nil || request.upload != nil
         }
     }
-
-    /// Largest body of a redirect that is followed; it is discarded.
-    private static let redirectBytesMax = 1 << 20
 
     /// Called on the loop of the fetcher, like all of a fetch: `emit` may use values that are not
     /// `Sendable`.
@@ -189,20 +186,6 @@ struct Fetch {
         }
     }
 
-    /// How far the reply of an exchange has been read. One value: each variable that the closure
-    /// keeps would be an allocation of its own.
-    private struct Reading {
-        /// Bytes of body; `nil` for no limit.
-        var limit: Int?
-        var head: Head?
-        /// True while the reply is a redirect that may be followed.
-        var isHeld = false
-        var held: [UInt8] = []
-        /// True once nothing else is wanted of the reply.
-        var isEnough = false
-        var menu: MenuItems?
-    }
-
     /// One request and its reply. A redirect's head is held back while it may be followed.
     ///
     /// - Parameters:
@@ -214,7 +197,6 @@ struct Fetch {
     ) async throws(FetchError) -> Ending {
         let handler = handler
         let hop = try hop(handler)
-        hop.mayLeadToPrivate = mayLeadToPrivate
         defer {
             (server, recorded) = (hop.connection, hop.recorded)
             hop.close()
@@ -222,105 +204,51 @@ struct Fetch {
             log.traffic?.received += hop.traffic.received
             log.programConnections = hop.programConnections
         }
-        let (log, emit, limits) = (log, emit, request.limits)
-        let holdsRedirects = fetcher.options.redirects.follows
         let dialer = try network.dialer(request, hop)
-        var reading = Reading(limit: limits.bodyBytesMax)
-        let (page, isProgram) = (request, handler.programVersion != nil)
-        let (wantsHeadAlone, wantsRefusals) = (request.wantsHeadAlone, wantsRefusals)
-        let choosesTypes = !request.mediaTypes.isEmpty
-        func take(_ event: Event) async throws(FetchError) {
-            switch event {
-            case .head(let reply):
-                reading.head = reply
-                if reply.hasNoUsualSize && limits.isUsualForBodies {
-                    reading.limit = nil
-                }
-                log.timings.note(event)
-                reading.isHeld =
-                    holdsRedirects && reply.redirectTarget != nil
-                    || holdsFailures
-                        && (reply.isUnchanged || reply.replyClass == .temporaryFailure)
-                if reading.isHeld { return }
-                if let why, let time = hop.recorded {
-                    let date = time / 1_000_000
-                    log.recalled = (date, !why.isEmpty)
-                    let day = UTCDate.second(date).prefix(10)
-                    if !why.isEmpty { try await emit(.note(Note("stale", "as of \(day): \(why)"))) }
-                }
-                reading.menu = MenuItems(reply, of: page, isHeld: isProgram)
-            case .body(let bytes) where reading.isHeld:
-                // A page about the redirect, not the one that was asked for.
-                reading.held += bytes
-                guard reading.held.count <= Self.redirectBytesMax else {
-                    throw FetchError(
-                        .tooLarge, .body, "the body of the redirect itself is too large",
-                        expected: String(Self.redirectBytesMax))
-                }
-                return
-            case .body(let bytes):
-                if let limit = reading.limit, log.bodyBytes + bytes.count > limit {
-                    throw .tooLarge(limit)
-                }
-            case .item: reading.menu = nil
-            default: break
-            }
-            try await emit(event)
-            if case .body(let bytes) = event {
-                for item in reading.menu?.add(bytes) ?? [] { try await emit(.item(item)) }
-            }
-            // While a fast server sends, nothing else checks the deadline.
-            try LongWork.check(deadline)
-            if case .head(let reply) = event, !reply.hasNoBody,
-                wantsHeadAlone || choosesTypes && !reply.isOne(of: page.mediaTypes)
-                    || !wantsRefusals && reply.replyClass != .success
-            {
-                reading.isEnough = true
-                // Caught below: it tells the plugin to stop.
-                throw .cancelled
-            }
-        }
+        let delivery = Delivery(for: self, over: hop, holdsFailures: holdsFailures, recalled: why)
         var completeness = Completeness.unverified
+        do throws(FetchError) {
+            completeness = try await deliver(handler, dialer, delivery)
+            heldBody = delivery.held
+            try await delivery.finish()
+        } catch {
+            hop.close()
+            let isEnough = delivery.isEnough
+            if !isEnough { await (dialer as? NetworkDialer)?.reportRefused(error, request) }
+            try hop.tap?.end(isEnough ? .headAlone : .failed(timed(error)))
+            try await hop.endSent()
+            guard isEnough else { throw error }
+        }
+        try await hop.endSent()
+        hop.close()
+        if !delivery.isEnough { try hop.tap?.end(.replied(completeness, delivery.head)) }
+        log.timings.end()
+        return ending(delivery.head, completeness, hop)
+    }
+
+    /// Has the plugin make the exchange.
+    private func deliver(
+        _ handler: any ProtocolHandler, _ dialer: any Dialer, _ delivery: Delivery
+    ) async throws(FetchError) -> Completeness {
         var asked = request
         if let validator = asked.validator, !validator.isForAll,
             validator.uri.withoutPassword != request.uri.withoutPassword
         {
             asked.validator = nil
         }
-        do throws(FetchError) {
-            completeness =
-                if asked.scheme.computesForLong {
-                    try await LongWork.within(deadline) { () async throws(FetchError) in
-                        try await handler.fetch(asked, dialer: dialer, emit: take)
-                    }
-                } else {
-                    try await handler.fetch(asked, dialer: dialer, emit: take)
-                }
-            heldBody = reading.held
-            for item in reading.menu?.finish() ?? [] { try await emit(.item(item)) }
-            if reading.menu?.isCut ?? false {
-                try await emit(
-                    .note(
-                        Note(
-                            "items-dropped",
-                            "the menu has more than \(MenuItems.heldMax) lines, others are dropped"
-                        )))
-            }
-        } catch {
-            hop.close()
-            if !reading.isEnough { await (dialer as? NetworkDialer)?.reportRefused(error, request) }
-            try hop.tap?.end(reading.isEnough ? .headAlone : .failed(timed(error)))
-            try await hop.endSent()
-            guard reading.isEnough else { throw error }
+        guard asked.scheme.computesForLong else {
+            return try await handler.fetch(asked, dialer: dialer, emit: delivery.take)
         }
-        try await hop.endSent()
-        hop.close()
-        if !reading.isEnough { try hop.tap?.end(.replied(completeness, reading.head)) }
-        log.timings.end()
+        return try await LongWork.within(deadline) { () async throws(FetchError) in
+            try await handler.fetch(asked, dialer: dialer, emit: delivery.take)
+        }
+    }
+
+    private func ending(_ head: Head?, _ completeness: Completeness, _ hop: Hop) -> Ending {
         let ending = Ending(
-            request.uri, reading.head, completeness, bodyBytes: log.bodyBytes, log.timings)
+            request.uri, head, completeness, bodyBytes: log.bodyBytes, log.timings)
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
-            let wantsLogin = ending.head?.fields?["www-authenticate"] != nil
+            let wantsLogin = head?.fields?["www-authenticate"] != nil
             ending.remedy = wantsLogin ? .giveCredentials : otherURL()
         } else if ending.outcome == .needsIdentity, hop.hasIdentity {
             // Another certificate would not help.
@@ -367,7 +295,9 @@ struct Fetch {
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
             try await emit(.sent(handler.redacted(bytes), method: method))
         }
-        if handler.programVersion != nil { hop.secrets = request.secretValues }
+        hop.isOfProgram = handler.programVersion != nil
+        if hop.isOfProgram { hop.secrets = request.secretValues }
+        hop.mayLeadToPrivate = mayLeadToPrivate
         hop.sessions = self.fetcher.sessions
         hop.attempt = attempt
         if request.uri != origin { hop.origin = origin }

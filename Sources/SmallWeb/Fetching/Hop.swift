@@ -32,6 +32,8 @@ package final class Hop {
     package var tap: (any HopTap)?
     package let emit: Emit
 
+    /// True if the plugin is a program.
+    var isOfProgram = false
     /// Secrets to mask in the program's requests and in the URLs it opens.
     package internal(set) var secrets: [[UInt8]] = []
     /// By connection number of the program: a secret may come in pieces, with bytes of other
