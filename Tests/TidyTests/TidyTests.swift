@@ -284,6 +284,28 @@ import Testing
         #expect(types.isEmpty, "the indent of \(types.last?.name ?? "") is not that of its end")
     }
 
+    /// Functions are at most 70 lines long, without the text between triple quotes.
+    @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
+    func keepsFunctionsShort(_ source: Source) throws {
+        let beginning = try Regex(
+            #"^ *(?:(?:[a-z]+(?:\(\w+\))?|@\w+) )*(?:func .*|(?:init|subscript)\W.*|var [^=]*\{$)"#)
+        for (number, line) in source.lines.enumerated()
+        where line.prefixMatch(of: beginning) != nil && !line.hasSuffix("}") {
+            let indent = String(line.prefix { $0 == " " })
+            var (count, isText) = (1, false)
+            for next in source.lines[(number + 1)...] {
+                if !isText { count += 1 }
+                if next.split(separator: "\"\"\"", omittingEmptySubsequences: false).count == 2 {
+                    isText.toggle()
+                }
+                // Parameters and result may begin at the same indent as the function.
+                let isInside = next.isEmpty || next.hasPrefix(indent + " ")
+                if !isText && !isInside && !next.hasPrefix(indent + ")") { break }
+            }
+            #expect(count <= 70, "line \(number + 1): \(count) lines")
+        }
+    }
+
     /// Number of parameters of the declaration that begins on the first of `lines`: each has a
     /// colon.
     private func parameters(_ lines: ArraySlice<String>) -> Int {

@@ -70,57 +70,72 @@ final class FileOutput {
         self.path = target
         wanted = target
         self.clash = clash
-        var status = stat()
-        let exists = stat(target, &status) == 0
-        let reason = SystemError(number: errno)
-        // With `.number` another file is written.
-        let writesThere = exists && (clash != .number || rest != nil)
-        if writesThere && status.st_mode & S_IFMT == S_IFDIR {
-            throw FetchError(
-                .write, .output, "\(path) is a directory", hint: "use -O --output-dir \(path)")
-        }
-        if writesThere { try Ledger.refuse(path, status) }
-        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
-        do throws(SystemError) {
-            // On other errors the file may exist.
-            if !exists && reason.number != ENOENT { throw reason }
-            if createsDirectories { try makeDirectories(directory(of: target), mode: 0o777) }
-            if isSpecial {
-                file = Descriptor(
-                    owning: try patience.call { open(target, O_WRONLY | O_CLOEXEC | O_NOCTTY) })
-                filter = isatty(number) == 1 ? TerminalText.Filter() : nil
-            } else {
-                let replaces = exists && clash == .overwrite
-                if replaces {
-                    // Replacing needs only a writable directory, so check the file itself.
-                    _ = try systemCall { faccessat(AT_FDCWD, target.systemName, W_OK, AT_EACCESS) }
-                }
-                let mode = replaces ? status.st_mode & 0o777 : 0o666
-                if let before {
-                    file = try Self.openToContinue(before.part ?? target, before.part != nil)
-                    // Until it is open, it may be another process's.
-                    (part, beginning) = (before.part, Self.length(number))
-                } else {
-                    try openPart(mode: mode)
-                }
-                // The umask was applied on creation.
-                if replaces && part != nil { _ = try systemCall { fchmod(number, mode) } }
-            }
-        } catch {
-            if let failure = Patience.failure(error, "no program opens \(path) to read it") {
-                throw failure
-            }
-            throw FetchError(
-                .write, .output, "cannot \(exists ? "write" : "create") \(path)", error,
-                hint: error.number == ENOENT && !createsDirectories
-                    ? "make its directory, or use --create-dirs" : nil)
-        }
+        try openPath(as: path, before, createsDirectories: createsDirectories)
         guard let rest, let beginning, beginning != rest.offset else { return }
         if rest.isGiven && beginning == 0 { return }
         throw FetchError(
             .write, .output,
             "cannot continue \(part ?? target) at byte \(rest.offset): it has \(beginning) bytes",
             hint: "-C - continues at its end")
+    }
+
+    /// Opens ``path``, its part or the end of what is there.
+    ///
+    /// - Parameter name: The path for messages.
+    private func openPath(
+        as name: String, _ before: PartFile.Beginning?, createsDirectories: Bool
+    ) throws(FetchError) {
+        var status = stat()
+        let exists = stat(path, &status) == 0
+        let reason = SystemError(number: errno)
+        // With `.number` another file is written.
+        if exists && (clash != .number || rest != nil) {
+            if status.st_mode & S_IFMT == S_IFDIR {
+                throw FetchError(
+                    .write, .output, "\(name) is a directory", hint: "use -O --output-dir \(name)")
+            }
+            try Ledger.refuse(name, status)
+        }
+        let followsLinks = clash == .overwrite || rest != nil
+        let isSpecial = exists && status.st_mode & S_IFMT != S_IFREG && followsLinks
+        do throws(SystemError) {
+            // On other errors the file may exist.
+            if !exists && reason.number != ENOENT { throw reason }
+            if createsDirectories { try makeDirectories(directory(of: path), mode: 0o777) }
+            if isSpecial {
+                let flags = O_WRONLY | O_CLOEXEC | O_NOCTTY
+                file = Descriptor(owning: try patience.call { open(path, flags) })
+                filter = isatty(number) == 1 ? TerminalText.Filter() : nil
+            } else {
+                try openFile(before, mode: exists && clash == .overwrite ? status.st_mode : nil)
+            }
+        } catch {
+            if let failure = Patience.failure(error, "no program opens \(name) to read it") {
+                throw failure
+            }
+            throw FetchError(
+                .write, .output, "cannot \(exists ? "write" : "create") \(name)", error,
+                hint: error.number == ENOENT && !createsDirectories
+                    ? "make its directory, or use --create-dirs" : nil)
+        }
+    }
+
+    /// - Parameter mode: The mode of the file that is replaced, if one is.
+    private func openFile(_ before: PartFile.Beginning?, mode: mode_t?) throws(SystemError) {
+        let mode = mode.map { $0 & 0o777 }
+        if mode != nil {
+            // Replacing needs only a writable directory, so check the file itself.
+            _ = try systemCall { faccessat(AT_FDCWD, path.systemName, W_OK, AT_EACCESS) }
+        }
+        if let before {
+            file = try Self.openToContinue(before.part ?? path, before.part != nil)
+            // Until it is open, it may be another process's.
+            (part, beginning) = (before.part, Self.length(number))
+        } else {
+            try openPart(mode: mode ?? 0o666)
+        }
+        // The umask was applied on creation.
+        if let mode, part != nil { _ = try systemCall { fchmod(number, mode) } }
     }
 
     deinit { discard() }
