@@ -76,7 +76,9 @@ extension Client.Results {
             asked, request in
             shelf.isDone(asked, request) ? nil : RecordOutput(asked, shelf)
         }
-        let exit = tally.exitStatus(.first)
+        var verdict = Verdict()
+        verdict.miss(tally)
+        let exit = verdict.status
         if writer.options.wantsSummary || tally.requests + tally.skipped > 1 {
             try shelf.write(JSONWriter.line { $0.members(of: tally, exit: exit) })
         }

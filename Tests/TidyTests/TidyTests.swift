@@ -75,6 +75,10 @@ import Testing
         }
         if !source.path.hasPrefix("Sources/SmallWebCLI/") {
             #expect(!text.contains("print("), "only the command line prints")
+        } else if !source.path.hasPrefix("Sources/SmallWebCLI/Main/") {
+            let status = /(return|status =|\?|:) .*[a-z]\.exitStatus/
+            let makers = source.lines.filter { $0.contains(status) && !$0.contains(" == ") }
+            #expect(makers == [], "Verdict makes exit statuses")
         }
     }
 

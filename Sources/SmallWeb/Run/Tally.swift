@@ -2,13 +2,6 @@
 package import SmallWebCore
 
 package struct Tally: Sendable {
-    package enum Status: String, Sendable, CaseIterable {
-        /// Success if every request got its record.
-        case run
-        /// The status of the first failed URL, or `interrupted` if any was postponed.
-        case first
-    }
-
     package private(set) var requests = 0
     /// Requests that are in the ledger already.
     package var skipped = 0
@@ -16,9 +9,9 @@ package struct Tally: Sendable {
     package private(set) var bytes = 0
     /// Number of requests by exit status.
     package private(set) var exits = [Int](repeating: 0, count: 256)
-    private var firstFailure: (n: Int, exit: Int32)?
-    /// Exit status of the first list that could not be read.
-    private var unreadList: Int32?
+    private(set) var firstFailure: (n: Int, outcome: Outcome)?
+    /// Outcome of the first list that could not be read.
+    private(set) var unreadList: Outcome?
     package private(set) var postponed = 0
     package let started = Instant.now
 
@@ -36,22 +29,14 @@ package struct Tally: Sendable {
     ) {
         requests += 1
         if isPostponed { postponed += 1 }
-        if isUnreadList { unreadList = unreadList ?? outcome.exitStatus }
+        if isUnreadList { unreadList = unreadList ?? outcome }
         self.bytes += bytes
         exits[Int(outcome.exitStatus)] += 1
         if outcome == .ok {
             ok += 1
         } else if outcome != .interrupted, n < firstFailure?.n ?? .max {
             // Requests that were cancelled because of a failure do not hide it.
-            firstFailure = (n, outcome.exitStatus)
-        }
-    }
-
-    /// The exit status of a run that was not cancelled and did not fail itself.
-    package func exitStatus(_ rule: Status) -> Int32 {
-        switch rule {
-        case .run: unreadList ?? 0
-        case .first: postponed > 0 ? Outcome.interrupted.exitStatus : firstFailure?.exit ?? 0
+            firstFailure = (n, outcome)
         }
     }
 }

@@ -175,7 +175,16 @@ struct CrawlCommand: Sendable {
         (policy.keepsOrder, policy.loops) = (false, 1)
         let engine = context.engine(crawl, policy)
         await engine.run()
-        return try conclude(crawl, engine, settings)
+        let (left, waiting) = (crawl.placesLeft, crawl.waiting)
+        let verdict = try verdict(on: crawl, engine, settings)
+        let status = try context.conclude(
+            engine, verdict, hasSummary: true, skipped: crawl.skipped
+        ) { writer in
+            writer.member("waiting", waiting)
+            writer.member("places_left", array: left) { $0.value($1.name) }
+        }
+        if settings.messages.showsNotes { try say(crawl, waiting, left) }
+        return status
     }
 
     /// Keys of strangers' servers are pinned next to the state, behind those that the user knows.
@@ -297,48 +306,23 @@ struct CrawlCommand: Sendable {
         if isAgain || wanted != rules { try file.append(wanted) }
     }
 
-    private func conclude(
-        _ crawl: Crawl, _ engine: Engine, _ settings: Settings
-    ) throws(FetchError) -> Int32 {
-        let (left, waiting) = (crawl.placesLeft, crawl.waiting)
-        let status = try status(crawl, engine, settings)
-        if settings.records.areWanted, settings.records.wantsSummary ?? true {
-            try StandardStream.output.write(
-                JSONWriter.line { writer in
-                    writer.members(of: engine.tally, exit: status, skipped: crawl.skipped)
-                    writer.member("waiting", waiting)
-                    writer.member("places_left", array: left) { $0.value($1.name) }
-                }[...], isWhole: true)
-        }
-        if let failure = engine.failure { throw failure }
-        if settings.messages.showsNotes { try say(crawl, waiting, left) }
-        return status
-    }
-
-    /// 0 if and only if nothing is missing.
-    private func status(
-        _ crawl: Crawl, _ engine: Engine, _ settings: Settings
-    ) throws(FetchError) -> Int32 {
-        let signal = swposix_pending_signal()
-        if signal != 0 { return 128 + signal }
-        if let failure = engine.failure { return failure.outcome.exitStatus }
+    private func verdict(
+        on crawl: Crawl, _ engine: Engine, _ settings: Settings
+    ) throws(FetchError) -> Verdict {
+        var verdict = Verdict(signal: swposix_pending_signal(), failure: engine.failure)
+        guard verdict.worst == nil else { return verdict }
         let (seeds, unread) = try crawl.failedSeeds(crawl.file.rules?.seeds ?? [])
-        var links: Int32 = 0
-        if settings.crawl.checks {
-            var check = try LinkCheck(crawl, settings)
-            links = try check.report(seeds)
-        }
+        if settings.crawl.checks { verdict = try LinkCheck(crawl, settings).report(seeds, verdict) }
         let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
-        if isStopped, crawl.waiting > crawl.failed { return Outcome.interrupted.exitStatus }
-        let messages = Messages(settings.messages)
+        if isStopped, crawl.waiting > crawl.failed { verdict.miss(.unasked) }
         for url in unread {
-            messages.error(
+            Messages(settings.messages).error(
                 url, .usage, "the links of its type are not read: nothing was checked", hint: nil)
+            verdict.miss(.unusable(.usage))
         }
-        if let seed = seeds.first(where: \.outcome.lasts) { return seed.outcome.exitStatus }
-        if !unread.isEmpty { return Outcome.usage.exitStatus }
-        if links != 0 { return links }
-        return crawl.waiting > 0 ? Outcome.temporaryFailure.exitStatus : 0
+        if let seed = seeds.first(where: \.outcome.lasts) { verdict.miss(.url(seed.outcome)) }
+        if crawl.waiting > 0 { verdict.miss(.waiting) }
+        return verdict
     }
 
     private func say(

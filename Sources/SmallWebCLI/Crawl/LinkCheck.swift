@@ -13,7 +13,7 @@ struct LinkCheck {
     /// Links of pages so far, until the page's own line.
     private var counts: [Int: Int] = [:]
     private var last: (n: Int, url: String) = (-1, "")
-    private var status: Int32 = 0
+    private var verdict = Verdict()
 
     init(_ crawl: Crawl, _ settings: Settings) throws(FetchError) {
         (self.crawl, self.settings) = (crawl, settings)
@@ -58,18 +58,19 @@ struct LinkCheck {
 
     /// Prints the seeds that failed, and the links.
     ///
-    /// - Returns: The exit status that they ask for.
+    /// - Returns: The verdict, with the links and seeds that failed.
     /// - Throws: `write`, `read`, `interrupted`.
-    mutating func report(_ seeds: [(url: String, outcome: Outcome)]) throws(FetchError) -> Int32 {
-        for (url, outcome) in seeds { try note(outcome, url, "-", nil, 0) }
+    func report(
+        _ seeds: [(url: String, outcome: Outcome)], _ verdict: Verdict
+    ) throws(FetchError) -> Verdict {
         var check = self
+        check.verdict = verdict
+        for (url, outcome) in seeds { try check.note(outcome, url, "-", nil, 0) }
         _ = try crawl.file.scan { line, offset throws(FetchError) in
             try check.take(line, at: offset)
         }
-        if check.status == 0, ends.values.contains(where: \.isCut) {
-            return Outcome.tooLarge.exitStatus
-        }
-        return check.status
+        if ends.values.contains(where: \.isCut) { check.verdict.miss(.cutPage) }
+        return check.verdict
     }
 
     private mutating func take(
@@ -88,16 +89,15 @@ struct LinkCheck {
         try note(outcome(of: url), url, last.url, link, index)
     }
 
-    /// Prints a link, and keeps the status that it asks for.
+    /// Prints a link, and adds it to the verdict if it is broken.
     ///
     /// - Parameter link: `nil` for a URL that was given.
     private mutating func note(
         _ outcome: Outcome?, _ url: String, _ page: String, _ link: JSONValue?, _ index: Int
     ) throws(FetchError) {
         let isFine = [nil, .ok, .needsInput, .needsIdentity].contains(outcome)
-        if let outcome, !isFine, status != Outcome.permanentFailure.exitStatus {
-            let isForNow = !outcome.lasts && outcome != .resolve
-            status = (isForNow ? Outcome.temporaryFailure : .permanentFailure).exitStatus
+        if let outcome, !isFine {
+            verdict.miss(outcome.lasts || outcome == .resolve ? .link : .linkForNow)
         }
         var patience = Patience()
         patience.deadline = .never

@@ -344,7 +344,7 @@ package enum Tool {
                 settings = ArgumentParser.unfinished(arguments).settings
             }
             Messages(settings.messages).error(nil, error)
-            return error.outcome.exitStatus
+            return Verdict(failure: error).status
         }
     }
 

@@ -55,7 +55,7 @@ enum FetchRun {
             return try await work(settings, loop)
         } catch {
             if error.outcome != .interrupted { Messages(settings.messages).error(nil, error) }
-            return error.outcome.exitStatus
+            return Verdict(failure: error).status
         }
     }
 }

@@ -86,37 +86,48 @@ final class RunContext: @unchecked Sendable {
         Engine(source, policy ?? self.policy, fetcher) { swposix_pending_signal() != 0 }
     }
 
+    /// The verdict on a run whose requests are all of its work.
+    ///
+    /// - Parameter failure: A failure later than the engine's.
+    func verdict(on engine: Engine, _ failure: FetchError? = nil) -> Verdict {
+        var verdict = Verdict(signal: swposix_pending_signal(), failure: engine.failure ?? failure)
+        verdict.miss(engine.tally, by: settings.run.status, isStopped: engine.isStopping)
+        return verdict
+    }
+
     /// Ends a run with its summary and messages.
     ///
-    /// - Returns: The exit status: by default the first failing URL's, in the order given.
+    /// - Parameters:
+    ///   - hasSummary: The default of its option; `nil` for true with several requests.
+    ///   - more: Writes further members of it.
+    /// - Returns: The exit status.
     /// - Throws: `write` if standard output or the ledger failed; `interrupted`.
-    func conclude(_ engine: Engine) throws(FetchError) -> Int32 {
+    func conclude(
+        _ engine: Engine, _ verdict: Verdict, _ failure: FetchError? = nil,
+        hasSummary: Bool? = nil, skipped: [String: Int]? = nil,
+        more: (inout JSONWriter) -> Void = { _ in }
+    ) throws(FetchError) -> Int32 {
         let tally = engine.tally
         if tally.postponed > 0 {
             messages.warning(
                 "\(tally.postponed) URL\(tally.postponed == 1 ? "" : "s") not fetched: "
                     + "the run's deadline passed")
         }
-        let signal = swposix_pending_signal()
-        // Requests not tried because of --fail-early have no records.
-        let status =
-            signal != 0
-            ? 128 + signal
-            : engine.failure?.outcome.exitStatus
-                ?? tally.exitStatus(engine.isStopping ? .first : settings.run.status)
-        var failure = engine.failure
-        if settings.records.areWanted
-            && settings.records.wantsSummary ?? (tally.requests + tally.skipped > 1)
-        {
+        var failure = engine.failure ?? failure
+        let isDefault = hasSummary ?? (tally.requests + tally.skipped > 1)
+        if settings.records.areWanted && settings.records.wantsSummary ?? isDefault {
+            let summary = JSONWriter.line { writer in
+                writer.members(of: tally, exit: verdict.status, skipped: skipped)
+                more(&writer)
+            }
             do throws(FetchError) {
-                try StandardStream.output.write(
-                    JSONWriter.line { $0.members(of: tally, exit: status) }[...], isWhole: true)
+                try StandardStream.output.write(summary[...], isWhole: true)
             } catch {
                 failure = failure ?? error
             }
         }
         if let failure { throw failure }
-        return status
+        return verdict.status
     }
 
     /// Makes the job of a request.

@@ -107,8 +107,7 @@ struct RunSettings: Sendable {
     var showsAuthority = false
     var policy = RunPolicy()
 
-    /// The condition that the exit status reports.
-    var status = Tally.Status.first
+    var status = Verdict.Rule.first
 
     var ledger: String?
     /// Requests in a row that the ledger knows, after which a list ends.

@@ -98,12 +98,10 @@ struct SubscriptionCommand: Sendable {
         let engine = context.engine(
             SubscriptionSource(requests, run), run.subscription.policy)
         await engine.run()
-        let status = try context.conclude(engine)
-        guard !engine.isStopping else { return status }
-        try await run.finish()
-        if status == 0 && run.leftOut > 0 && !run.hasPages {
-            return Outcome.protocolError.exitStatus
-        }
+        var verdict = context.verdict(on: engine)
+        if run.leftOut > 0 && !run.hasPages { verdict.miss(.unusable(.protocolError)) }
+        let status = try context.conclude(engine, verdict)
+        if !engine.isStopping { try await run.finish() }
         return status
     }
 }

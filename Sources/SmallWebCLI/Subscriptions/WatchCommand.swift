@@ -85,31 +85,14 @@ extension SubscriptionCommand {
         let engine = context.engine(
             SubscriptionSource(requests, run), run.subscription.policy)
         await engine.run()
-        var failure = engine.failure
+        var failure: FetchError?
         do throws(FetchError) {
             try run.save()
         } catch {
-            failure = failure ?? error
+            failure = error
         }
-        let status = status(run, engine)
-        if settings.records.areWanted && settings.records.wantsSummary ?? false {
-            try StandardStream.output.write(
-                JSONWriter.line { $0.members(of: engine.tally, exit: status) }[...], isWhole: true)
-        }
-        if let failure { throw failure }
-        return status
-    }
-
-    private func status(_ run: WatchRun, _ engine: Engine) -> Int32 {
-        let signal = swposix_pending_signal()
-        if signal != 0 { return 128 + signal }
-        if let error = engine.failure ?? run.problem { return error.outcome.exitStatus }
-        if run.hasNews { return 0 }
-        switch engine.tally.exitStatus(.first) {
-        case 0: return 1
-        // Exit status 1 of `watch` means that there are no changes.
-        case 1: return Outcome.usage.exitStatus
-        case let status: return status
-        }
+        var verdict = context.verdict(on: engine, failure ?? run.problem)
+        verdict.news = run.hasNews
+        return try context.conclude(engine, verdict, failure, hasSummary: false)
     }
 }

@@ -54,7 +54,7 @@ private struct ExplainCommand: Sendable {
     }
 
     private func explainAll(_ context: RunContext) async throws(FetchError) -> Int32 {
-        var status: Int32 = 0
+        var verdict = Verdict()
         var isFirst = true
         for (n, url) in get.operands.enumerated() {
             let asked = RequestLine(operand: url)
@@ -80,9 +80,9 @@ private struct ExplainCommand: Sendable {
                 ).refusal(problem)
             }
             try StandardStream.output.write(bytes[...], isWhole: true)
-            if status == 0, let problem { status = problem.outcome.exitStatus }
+            if let problem { verdict.miss(.url(problem.outcome)) }
         }
-        return status
+        return verdict.status
     }
 
     /// - Returns: The explanation, and the error that would prevent the fetch.

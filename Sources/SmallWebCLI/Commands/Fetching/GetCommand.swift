@@ -167,7 +167,7 @@ struct GetCommand: Sendable {
         context.meter?.start(on: loop) { engine.progress }
         await engine.run()
         context.meter?.stop()
-        let status = try context.conclude(engine)
+        let status = try context.conclude(engine, context.verdict(on: engine))
         try headers?.commit()
         return status
     }

@@ -34,7 +34,7 @@ extension Command {
                 wording: .commandLine
             ).refusal(error)
             try StandardStream.output.write(record[...], isWhole: true)
-            return error.outcome.exitStatus
+            return Verdict(failure: error).status
         }
         // Answering a prompt would require sending the body again.
         settings.fetch.promptsAllowed = false

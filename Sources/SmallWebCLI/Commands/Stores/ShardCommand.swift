@@ -30,7 +30,7 @@ extension Command {
             places: try Places(settings.registry()), messages: Messages(settings.messages))
         let names = words.count > 1 ? Array(words.dropFirst()) : ["-"]
         for name in names { try command.split(name) }
-        return command.status
+        return command.verdict.status
     }.with(\.mainOptions, ["authority"]).with(
         \.optionNames, ["authority", "plugin", "fallback-curl"])
 }
@@ -40,7 +40,7 @@ private struct ShardCommand {
     let showsAuthority: Bool
     let places: Places
     let messages: Messages
-    var status: Int32 = 0
+    var verdict = Verdict()
     var pending: [UInt8] = []
 
     private static let pendingMax = 65_536
@@ -56,7 +56,7 @@ private struct ShardCommand {
                 // An overlong line does not stop the following ones.
                 let error = ListReader.tooLong(number)
                 messages.error(InputSource.name(of: name), error)
-                status = error.outcome.exitStatus
+                verdict.miss(.unusable(error.outcome))
             case .nothing:
                 try flush()
                 var event = pollfd(fd: reader.descriptor, events: Int16(POLLIN), revents: 0)
