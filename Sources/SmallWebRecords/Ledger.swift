@@ -7,8 +7,7 @@ package import SmallWeb
 /// A line counts once its line feed is there: the rest of a line that a kill has left is cut off.
 /// Only one process at a time may use the file.
 package final class Ledger {
-    private let path: String
-    private var file: Int32
+    private let file: LineFile
     /// The last outcome of each URL, which is known by its hash: a million URLs are 40 MB.
     private var outcomes: [TwoHashKey: Outcome] = [:]
 
@@ -84,30 +83,22 @@ package final class Ledger {
 
     /// - Throws: `write` when the file cannot be used, or another process uses it.
     package init(_ path: String) throws(FetchError) {
-        self.path = path
-        do throws(SystemError) {
-            file = try systemCall { open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0o600) }
-        } catch {
-            throw FetchError(.write, .output, "cannot open the ledger \(path)", error)
-        }
+        file = try LineFile.open(path, title: "ledger", O_APPEND)
         // /dev/null can be used by any number of processes.
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return }
-        if flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK {
-            throw FetchError(.write, .output, "the ledger \(path) is in use: another run has it")
+        guard file.isRegular else { return }
+        Self.own.withLock { $0 = FileIdentity(file.status) }
+        try file.cutTornLine()
+        do throws(FetchError) {
+            try file.forEachLine { line, _ in
+                if let result = Result(line) { outcomes[result.key] = result.outcome }
+            }
+        } catch  where error.outcome == .interrupted {
+            // After a signal the rest does not matter: each URL gets a record of it.
         }
-        Self.own.withLock { $0 = FileIdentity(status) }
-        try Self.cutTornLine(file, size: Int(status.st_size), path)
-        try read()
     }
-
-    deinit { close() }
 
     /// Frees the file for another run; nothing is added any more. Idempotent.
-    package func close() {
-        if file >= 0 { Glibc.close(file) }
-        file = -1
-    }
+    package func close() { file.close() }
 
     /// The last outcome of a URL, by its record; `nil` when it has none.
     ///
@@ -119,61 +110,7 @@ package final class Ledger {
     /// Adds a record, with one call.
     ///
     /// - Throws: `write`.
-    package func append(_ record: [UInt8]) throws(FetchError) {
-        do throws(SystemError) {
-            try writeAll(record[...], to: file)
-        } catch {
-            throw FetchError(.write, .output, "cannot write to the ledger \(path)", error)
-        }
-    }
-
-    /// Removes the rest of a line that a kill has left at the end of a file of lines.
-    package static func cutTornLine(
-        _ file: Int32, size: Int, _ path: String
-    ) throws(FetchError) {
-        var (end, isOwn) = (size, true)
-        do throws(SystemError) {
-            while end > 0 {
-                let start = max(0, end - 65_536)
-                let piece = try FileBytes.read(file, at: start, count: end - start)
-                if let last = piece.lastIndex(of: ASCII.lineFeed) {
-                    end = start + last + 1
-                    break
-                }
-                end = start
-            }
-            let rest = try FileBytes.read(file, at: end, count: 8)
-            // A crash may leave zeros.
-            isOwn = rest.first == 0 || zip(rest, "{\"type\":".utf8).allSatisfy(==)
-            if end < size, isOwn { _ = try systemCall { ftruncate(file, off_t(end)) } }
-        } catch {
-            throw FetchError(
-                .write, .output, "cannot remove the unfinished last line of \(path)", error)
-        }
-        guard isOwn else {
-            throw FetchError(
-                .usage, .input, "the unfinished last line of \(path) was not written here",
-                hint: "name another file")
-        }
-    }
-
-    /// - Throws: `timeout`. After a signal the rest does not matter: each URL gets a record of it.
-    private func read() throws(FetchError) {
-        let reader = try ListReader(path, lineBytesMax: Self.lineBytesMax)
-        var bytes = 0
-        while case .line(let line, _) = reader.take() {
-            bytes += line.count + 64
-            if bytes > 1 << 20 {
-                bytes = 0
-                do throws(FetchError) {
-                    try LongWork.check()
-                } catch  where error.outcome == .interrupted {
-                    return
-                }
-            }
-            if let result = Result(line) { outcomes[result.key] = result.outcome }
-        }
-    }
+    package func append(_ record: [UInt8]) throws(FetchError) { try file.append(record) }
 
     /// True if a line is a record of smallweb, of any type.
     package static func isRecord(_ line: ArraySlice<UInt8>) -> Bool {

@@ -75,6 +75,21 @@ import Testing
         #expect(said.isEmpty && process.terminationStatus == 128 + SIGPIPE)
     }
 
+    /// Every file that one run has; who has it is named.
+    @Test(arguments: [
+        ["get", "--ledger", "file"], ["crawl", "--state", "file"], ["get", "--warc", "file"],
+        ["watch", "--max-time", "1", "--state", "file"],
+        ["feed", "--new", "--max-time", "1", "--state", "file"],
+    ])
+    func aFileInUseIsSaidWithItsHolder(_ command: [String]) throws {
+        let file = open(smallweb.home.file("file"), O_RDWR | O_CREAT, 0o600)
+        #expect(flock(file, LOCK_EX) == 0)
+        let result = try smallweb.run(command + ["nex://127.0.0.1:1/"])
+        #expect(result.status == (command.contains("--max-time") ? 28 : 23), "\(result.errors)")
+        #expect(result.errors.contains("process \(getpid()) ("), "\(result.errors)")
+        close(file)
+    }
+
     // MARK: Signals
 
     /// Serves /0 and /1, and keeps everybody else waiting.

@@ -290,7 +290,7 @@ import Testing
         let result = try smallweb.run(
             ["watch", "--max-time", "0.5", "--state", "s", capsule.place + "/"],
             shell: "binary=$1; shift; exec 9<s; flock 9; \"$binary\" \"$@\" 9<&-")
-        #expect(result.status == 28 && result.errors.contains("another process"))
+        #expect(result.status == 28 && result.errors.contains("is using the state"))
     }
 
     @Test func anHTTPServerIsAskedByItsValidator() throws {

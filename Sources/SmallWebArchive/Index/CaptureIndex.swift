@@ -193,42 +193,30 @@ package final class CaptureIndex: Sendable {
                 high = middle
             }
         }
-        var (rest, position) = ([UInt8](), low)
-        while rest.count <= Self.lineBytesMax,
-            let piece = try? FileBytes.read(file.borrowed, at: position, count: Self.pieceBytes),
-            !piece.isEmpty
-        {
-            position += piece.count
-            rest += piece
-            var lines = rest[...]
-            while let feed = lines.firstLineFeed {
-                let line = lines[..<feed]
-                lines = lines[(feed + 1)...]
-                if line.starts(with: prefix) {
-                    guard body(line) else { return }
-                } else if !line.lexicographicallyPrecedes(prefix) {
-                    return
-                }
+        var lines = lines(from: low)
+        while let line = try? lines.next() {
+            if line.starts(with: prefix) {
+                guard body(line) else { return }
+            } else if !line.lexicographicallyPrecedes(prefix) {
+                return
             }
-            rest = Array(lines)
         }
+    }
+
+    private func lines(from offset: Int) -> LineFile.Lines {
+        LineFile.Lines(
+            file.borrowed, from: offset, pieceBytes: Self.pieceBytes,
+            lineBytesMax: Self.lineBytesMax)
     }
 
     /// The beginning of the first line that begins behind an offset.
     private func line(behind offset: Int) -> (start: Int, text: ArraySlice<UInt8>)? {
-        var place = offset
-        while place < size, place - offset <= Self.lineBytesMax {
-            guard let piece = try? FileBytes.read(file.borrowed, at: place, count: Self.pieceBytes),
-                !piece.isEmpty
-            else { return nil }
-            if let feed = piece[...].firstLineFeed {
-                let start = place + feed + 1
-                let text = try? FileBytes.read(file.borrowed, at: start, count: Self.pieceBytes)
-                return text.map { (start, $0[...]) }
-            }
-            place += piece.count
-        }
-        return nil
+        var lines = lines(from: offset)
+        guard (try? lines.next()) != nil, lines.offset < size,
+            let text = try? FileBytes.read(
+                file.borrowed, at: lines.offset, count: Self.pieceBytes)
+        else { return nil }
+        return (lines.offset, text[...])
     }
 
     /// - Returns: `nil` for a line of another program, without the place of the exchange.

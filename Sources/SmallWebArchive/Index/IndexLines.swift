@@ -230,19 +230,10 @@ struct IndexLines {
             }
         }
         if let old {
-            var (rest, position) = ([UInt8](), old.start)
-            while true {
-                let piece = try FileBytes.read(old.file, at: position, count: 1 << 20)
-                if piece.isEmpty { break }
-                position += piece.count
-                rest += piece
-                var lines = rest[...]
-                while let feed = lines.firstLineFeed {
-                    try addOwn(before: lines[...feed])
-                    try add(lines[...feed])
-                    lines = lines[(feed + 1)...]
-                }
-                rest = Array(lines)
+            var lines = LineFile.Lines(old.file, from: old.start)
+            while let line = try lines.next() {
+                try addOwn(before: line)
+                try add(line + [ASCII.lineFeed])
             }
         }
         try addOwn(before: nil)

@@ -6,8 +6,7 @@ internal import SmallWebCore
 //
 // @unchecked: used under the lock of its writer alone.
 final class ArchiveFile: @unchecked Sendable {
-    let path: String
-    private let file: Descriptor
+    private let file: LineFile
     private let digest: Digest
     /// `nil` for an uncompressed archive.
     private let deflaters: (large: Deflater, small: Deflater, tiny: Deflater)?
@@ -35,11 +34,9 @@ final class ArchiveFile: @unchecked Sendable {
     /// - Parameter known: Records of the file; anything behind them is truncated.
     /// - Throws: `write`, `not-built-in`.
     init(
-        _ path: String, _ file: consuming Descriptor, _ known: KnownRecords, isCompressed: Bool
+        _ file: LineFile, _ known: KnownRecords, isCompressed: Bool
     ) throws(FetchError) {
-        self.path = path
-        self.file = file
-        self.known = known
+        (self.file, self.known) = (file, known)
         end = known.end
         digest = try Digest(.sha256)
         deflaters =
@@ -150,7 +147,7 @@ final class ArchiveFile: @unchecked Sendable {
         guard let deflater = deflaters?.large else {
             try flush()
             try attempt { () throws(SystemError) in
-                try spool.copy(from: start, to: file.borrowed)
+                try spool.copy(from: start, to: file.descriptor)
             }
             written += spool.count - start
             return
@@ -177,13 +174,15 @@ final class ArchiveFile: @unchecked Sendable {
         lines?.keep()
     }
 
+    var path: String { file.path }
+
     /// File offset of the next record.
     var place: Int { end + written + max(text.count, deflated.count) }
 
     /// False if its file was removed, or another one has its name.
     var isThere: Bool {
         var (own, present) = (stat(), stat())
-        return fstat(file.borrowed, &own) == 0 && stat(path, &present) == 0
+        return fstat(file.descriptor, &own) == 0 && stat(path, &present) == 0
             && (own.st_dev, own.st_ino) == (present.st_dev, present.st_ino)
     }
 
@@ -197,8 +196,8 @@ final class ArchiveFile: @unchecked Sendable {
     }
 
     private func cut() throws(SystemError) {
-        _ = try systemCall { ftruncate(file.borrowed, off_t(end)) }
-        _ = try systemCall { Int(lseek(file.borrowed, off_t(end), SEEK_SET)) }
+        _ = try systemCall { ftruncate(file.descriptor, off_t(end)) }
+        _ = try systemCall { Int(lseek(file.descriptor, off_t(end), SEEK_SET)) }
     }
 
     private func flush() throws(FetchError) {
@@ -207,7 +206,7 @@ final class ArchiveFile: @unchecked Sendable {
 
     private func write(_ pending: inout [UInt8]) throws(FetchError) {
         guard !pending.isEmpty else { return }
-        try attempt { () throws(SystemError) in try writeAll(pending[...], to: file.borrowed) }
+        try attempt { () throws(SystemError) in try writeAll(pending[...], to: file.descriptor) }
         written += pending.count
         pending.removeAll(keepingCapacity: pending.count <= Self.pendingMax)
     }

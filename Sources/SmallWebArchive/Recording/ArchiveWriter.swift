@@ -34,7 +34,14 @@ package final class ArchiveWriter: Sendable {
         let isCompressed = path.hasSuffix(".gz")
         let slash = path.lastIndex(of: "/")
         directory = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-        let descriptor = try Self.open(path)
+        // O_NONBLOCK, or a FIFO without a reader would block here.
+        let lines = try LineFile.open(path, title: "archive", O_NONBLOCK)
+        guard lines.isLocked else {
+            throw FetchError(
+                .write, .output,
+                "cannot write the archive \(path): it "
+                    + (lines.isRegular ? "cannot be locked" : "is not a file"))
+        }
         let index = CaptureIndex(of: path).flatMap { $0.isWhole ? $0 : nil }
         let known =
             if let index, keepsPagesAlone {
@@ -43,7 +50,7 @@ package final class ArchiveWriter: Sendable {
                 try KnownRecords(of: path, isCompressed: isCompressed)
             }
         note = known.note
-        let archive = try ArchiveFile(path, descriptor, known, isCompressed: isCompressed)
+        let archive = try ArchiveFile(lines, known, isCompressed: isCompressed)
         if index != nil || keepsPagesAlone && known.end == 0 {
             archive.lines = IndexLines(of: path, isCompressed: isCompressed, behind: index)
         }
@@ -61,51 +68,6 @@ package final class ArchiveWriter: Sendable {
             file.begin("warcinfo")
             try file.end(Array(text.utf8), of: nil)
         }
-    }
-
-    private static func open(_ path: String) throws(FetchError) -> Descriptor {
-        var status = stat()
-        let number: Int32
-        do throws(SystemError) {
-            number = try systemCall {
-                // O_NONBLOCK, or a FIFO without a reader would block here.
-                Glibc.open(path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0o600)
-            }
-            _ = try systemCall { fstat(number, &status) }
-        } catch {
-            throw FetchError(.write, .output, "cannot open the archive \(path)", error)
-        }
-        let file = Descriptor(owning: number)
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw FetchError(.write, .output, "cannot write the archive \(path): it is not a file")
-        }
-        guard (try? file.lock()) ?? false else {
-            throw FetchError(
-                .write, .output,
-                "the archive \(path) is in use: \(lockHolder(of: status.st_ino)) has it")
-        }
-        guard fstat(number, &status) == 0, status.st_nlink > 0 else {
-            throw FetchError(.write, .output, "the archive \(path) was just removed")
-        }
-        return file
-    }
-
-    /// The process that holds a file's lock, as far as the system tells: `process 1234 (smallweb)`,
-    /// or `another process`.
-    private static func lockHolder(of file: ino_t) -> String {
-        func text(_ path: String) -> String? {
-            (try? FileBytes.read(path, limit: 16 << 20)).map { String(decoding: $0, as: UTF8.self) }
-        }
-        for line in text("/proc/locks")?.split(separator: "\n") ?? [] {
-            // 1: FLOCK ADVISORY WRITE 1234 fd:01:5678 0 EOF
-            let words = line.split(separator: " ")
-            guard words.count >= 6, words[1] == "FLOCK",
-                words[5].split(separator: ":").last == "\(file)"
-            else { continue }
-            let name = text("/proc/\(words[4])/comm")?.split(separator: "\n").first
-            return "process \(words[4])" + (name.map { " (\($0))" } ?? "")
-        }
-        return "another process"
     }
 
     /// Adds what this run has recorded to the index; makes it for a cache.

@@ -6,7 +6,7 @@ extension Crawl {
     final class Place {
         let name: String
         /// Where the lines of waiting URLs are in the file; ``next`` is the first of them.
-        private var offsets: [UInt32] = []
+        private var offsets: [Int] = []
         private var next = 0
         /// Depths of those of ``offsets``, in ascending order; empty without a limit of the depth.
         private var depths: [UInt16] = []
@@ -42,7 +42,7 @@ extension Crawl {
         var unasked: Int { offsets.count - next + again.count }
 
         /// - Parameter depth: `nil` without a limit of the depth.
-        func add(_ offset: UInt32, depth: UInt16?) {
+        func add(_ offset: Int, depth: UInt16?) {
             guard let depth else { return offsets.append(offset) }
             let index = depths[next...].lastIndex { $0 <= depth }.map { $0 + 1 } ?? next
             depths.insert(depth, at: index)
@@ -53,7 +53,7 @@ extension Crawl {
         var nextDepth: Int { next < depths.count ? Int(depths[next]) : .max }
 
         /// Where the line of the next URL is; `nil` if there is none.
-        func pop() -> UInt32? {
+        func pop() -> Int? {
             guard next < offsets.count else { return nil }
             defer {
                 next += 1

@@ -23,7 +23,7 @@ extension CrawlFile {
         let hash: UInt64
         /// Index in ``places``.
         let place: UInt32
-        let offset: UInt32
+        let offset: Int
     }
 
     /// Reads the file; afterwards ``onWaiting`` has been called for each URL that waits.
@@ -32,8 +32,8 @@ extension CrawlFile {
     func load(onPlace: (_ name: String, _ pages: Int) -> Void = { _, _ in }) throws(FetchError) {
         var waiting: [Waiting] = []
         // The last lines of URLs that have several.
-        var latest: [UInt64: UInt32] = [:]
-        end = try scan { line, offset throws(FetchError) in
+        var latest: [UInt64: Int] = [:]
+        try lines.forEachLine { line, offset throws(FetchError) in
             guard let found = Self.url(in: line, after: Self.found) else {
                 return try take(line)
             }
@@ -49,9 +49,8 @@ extension CrawlFile {
             }
             let place = number(ofPlace: found.url)
             if isNew { places[Int(place)].pages += 1 }
-            if !isNew { latest[hash] = try self.offset(of: offset) }
-            waiting.append(
-                Waiting(hash: hash, place: place, offset: try self.offset(of: offset)))
+            if !isNew { latest[hash] = offset }
+            waiting.append(Waiting(hash: hash, place: place, offset: offset))
         }
         for entry in waiting where !known.isDone(entry.hash) {
             guard latest[entry.hash, default: entry.offset] == entry.offset else { continue }
@@ -61,45 +60,6 @@ extension CrawlFile {
         }
         for place in places { onPlace(place.name, place.pages) }
         (places, placeNumbers, gone) = ([], [:], [])
-    }
-
-    /// Passes each line, and where it is, to `body`.
-    ///
-    /// - Returns: The size of the file.
-    /// - Throws: `read`, `interrupted`.
-    func scan(
-        _ body: (_ line: ArraySlice<UInt8>, _ offset: Int) throws(FetchError) -> Void
-    ) throws(FetchError) -> Int {
-        var rest: [UInt8] = []
-        var (start, size) = (0, 0)
-        while true {
-            var piece: [UInt8]
-            do throws(SystemError) {
-                piece = try FileBytes.read(file.borrowed, at: size, count: 1 << 20)
-            } catch {
-                throw FetchError(.read, .input, "cannot read the state \(path)", error)
-            }
-            size += piece.count
-            if piece.isEmpty { return size }
-            piece = rest + piece
-            var lines = piece[...]
-            while let feed = lines.firstLineFeed {
-                try body(lines[..<feed], start)
-                start += feed + 1 - lines.startIndex
-                lines = lines[(feed + 1)...]
-            }
-            rest = Array(lines)
-            try LongWork.check()
-        }
-    }
-
-    func offset(of position: Int) throws(FetchError) -> UInt32 {
-        guard let offset = UInt32(exactly: position / Self.unit) else {
-            throw FetchError(
-                .write, .output, "the state \(path) is larger than 64 GiB",
-                hint: "crawl the rest with another --state")
-        }
-        return offset
     }
 
     private func number(ofPlace url: ArraySlice<UInt8>) -> UInt32 {
@@ -239,11 +199,12 @@ extension CrawlFile {
     /// The entry of a line, for ``onWaiting``.
     ///
     /// - Throws: `read` for a line that was changed meanwhile.
-    func entry(at offset: UInt32) throws(FetchError) -> Entry {
-        let start = Int(offset) * Self.unit
-        guard let bytes = try? FileBytes.read(file.borrowed, at: start, count: Self.lineBytesMax),
-            let end = bytes.firstIndex(of: ASCII.lineFeed),
-            let (n, url, rest) = Self.url(in: bytes[..<end], after: Self.found)
+    func entry(at offset: Int) throws(FetchError) -> Entry {
+        var lines = LineFile.Lines(
+            lines.descriptor, from: offset, pieceBytes: Self.lineBytesMax,
+            lineBytesMax: Self.lineBytesMax)
+        guard let line = try? lines.next(),
+            let (n, url, rest) = Self.url(in: line, after: Self.found)
         else {
             throw FetchError(.read, .input, "cannot read the state \(path): another has changed it")
         }
@@ -270,7 +231,7 @@ extension CrawlFile {
     /// - Throws: `read`, `interrupted`.
     func ends(of wanted: Set<UInt64>? = nil) throws(FetchError) -> [UInt64: End] {
         var ends: [UInt64: End] = [:]
-        _ = try scan { line, _ throws(FetchError) in
+        try lines.forEachLine { line, _ throws(FetchError) in
             for start in Self.ends where start[9] == line.dropFirst(9).first {
                 guard let (_, url, rest) = Self.url(in: line, after: start) else { continue }
                 let hash = hash(url)

@@ -7,7 +7,7 @@ internal import SmallWebRecords
 /// The state of a crawl: a file of JSON lines that only grows, and the only truth about it. In
 /// memory are a hash of each URL and the place in the file of each one that waits.
 ///
-/// Lines are padded to 16 bytes, so that 32 bits hold a place in 64 GiB. One process has the file.
+/// Lines are padded to 16 bytes, which earlier versions need. One process has the file.
 //
 // @unchecked: confined to the event loop of the run.
 final class CrawlFile: @unchecked Sendable {
@@ -71,13 +71,10 @@ final class CrawlFile: @unchecked Sendable {
         var bytes: Int?
     }
 
-    let path: String
     private let registry: Registry
-    let file: Descriptor
-    var end = 0
+    let lines: LineFile
+    var path: String { lines.path }
     var known = KnownURLs()
-    /// The reason why nothing more is written.
-    private var failure: FetchError?
     /// Ways of URLs that another way may improve, by hash.
     var ways: [UInt64: Way] = [:]
     /// True to have a shorter way asked again: for a limit of the depth.
@@ -88,7 +85,7 @@ final class CrawlFile: @unchecked Sendable {
     var isKept: (_ url: String) -> Bool = { _ in true }
     /// Pages that were done, and whose files are not there: where their lines are, and while the
     /// file is read their hashes.
-    var (lost, gone): ([UInt32], Set<UInt64>) = ([], [])
+    var (lost, gone): ([Int], Set<UInt64>) = ([], [])
     /// Hashes of the URLs given: a link to one may have been skipped before it was.
     var seeds: Set<UInt64> = []
     /// Names of servers while the file is read, their pages, and their indices by hash.
@@ -100,7 +97,7 @@ final class CrawlFile: @unchecked Sendable {
     /// Pauses that servers have asked for, in seconds from a Unix time.
     var pauses: [String: (start: Double, seconds: Double)] = [:]
     /// Unix seconds of the last change before this run; 0 for a new file.
-    private(set) var lastChange = 0.0
+    let lastChange: Double
     /// Latest time of a request before this run: one that was under way has no line.
     var lastRequest: Instant {
         .now.advanced(seconds: min(0, lastChange - Double(wallClockNanoseconds()) / 1e9))
@@ -109,39 +106,26 @@ final class CrawlFile: @unchecked Sendable {
     var next = 0
     /// Called with the place of each URL that waits, where its line is, and its depth if that
     /// counts.
-    var onWaiting: (_ place: String, _ offset: UInt32, _ depth: UInt16?) -> Void = { _, _, _ in }
+    var onWaiting: (_ place: String, _ offset: Int, _ depth: UInt16?) -> Void = { _, _, _ in }
 
     /// Called with each line that is written.
     var onLine: ((ArraySlice<UInt8>) throws(FetchError) -> Void)?
 
-    static let unit = 16
+    private static let unit = 16
     /// The reason in the line of a URL that is too far in a chain of redirects.
     static let tooFar = "redirects"
 
     /// - Throws: `usage` for a file that cannot be a state; `write` if another crawl has it.
     init(_ path: String, _ registry: Registry) throws(FetchError) {
-        (self.path, self.registry) = (path, registry)
-        var status = stat()
-        do throws(SystemError) {
-            try makeDirectories(directory(of: path), mode: 0o700)
-            let flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK
-            file = try Descriptor(opening: path, flags, mode: 0o600)
-            _ = try systemCall { fstat(file.borrowed, &status) }
-        } catch {
-            throw error.number == ELOOP
-                ? usageError("the state \(path) is a symbolic link", hint: "name its target")
-                : FetchError(.write, .output, "cannot open the state \(path)", error)
-        }
-        guard status.st_mode & S_IFMT == S_IFREG else {
+        self.registry = registry
+        let flags = O_APPEND | O_NOFOLLOW | O_NONBLOCK
+        lines = try LineFile.open(path, title: "state", flags, makesDirectory: true)
+        let (size, time) = (lines.status.st_size, lines.status.st_mtim)
+        lastChange = size == 0 ? 0 : Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        guard lines.isRegular else {
             throw usageError("the state \(path) is not a regular file")
         }
-        guard (try? file.lock()) ?? true else {
-            throw FetchError(.write, .output, "the state \(path) is in use: another crawl has it")
-        }
-        try Ledger.cutTornLine(file.borrowed, size: Int(status.st_size), path)
-        lastChange =
-            status.st_size == 0
-            ? 0 : Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
+        try lines.cutTornLine()
     }
 
     // MARK: Known URLs
@@ -337,22 +321,12 @@ final class CrawlFile: @unchecked Sendable {
                 }))
     }
 
-    private func writing(_ body: () throws(SystemError) -> Void) throws(FetchError) {
-        do throws(SystemError) {
-            try body()
-        } catch {
-            throw FetchError(.write, .output, "cannot write to the state \(path)", error)
-        }
-    }
-
     /// Forgets all but the time of the last change.
     ///
     /// - Throws: `write`.
     func clear() throws(FetchError) {
-        try writing { () throws(SystemError) in
-            _ = try systemCall { ftruncate(file.borrowed, 0) }
-        }
-        (end, next, known, rules, robots) = (0, 0, KnownURLs(), nil, [])
+        try lines.clear()
+        (next, known, rules, robots) = (0, KnownURLs(), nil, [])
         (ways, begun, pauses, lost) = ([:], [], [:], [])
     }
 
@@ -361,26 +335,18 @@ final class CrawlFile: @unchecked Sendable {
     ///
     /// - Parameter waits: False for the line of a URL that is asked for now.
     /// - Throws: `write`.
-    func append(_ lines: [UInt8], waits: Bool = true) throws(FetchError) {
-        guard !lines.isEmpty else { return }
-        if let failure { throw failure }
-        do throws(FetchError) {
-            try writing { () throws(SystemError) in try writeAll(lines[...], to: file.borrowed) }
-        } catch {
-            // A line that is not removed here is the last one, which the next run cuts.
-            _ = ftruncate(file.borrowed, off_t(end))
-            failure = error
-            throw error
-        }
-        var rest = lines[...]
+    func append(_ added: [UInt8], waits: Bool = true) throws(FetchError) {
+        guard !added.isEmpty else { return }
+        var offset = lines.end
+        try lines.append(added)
+        var rest = added[...]
         while let feed = rest.firstLineFeed {
             try onLine?(rest[..<feed])
             if waits, let (_, url, _) = Self.url(in: rest[..<feed], after: Self.found) {
                 let depth = keepsDepths ? ways[hash(url)]?.depth : nil
-                onWaiting(
-                    String(decoding: Self.place(url), as: UTF8.self), try offset(of: end), depth)
+                onWaiting(String(decoding: Self.place(url), as: UTF8.self), offset, depth)
             }
-            end += feed + 1 - rest.startIndex
+            offset += feed + 1 - rest.startIndex
             rest = rest[(feed + 1)...]
         }
     }

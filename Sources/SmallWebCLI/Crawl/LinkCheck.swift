@@ -8,8 +8,8 @@ struct LinkCheck {
     private let crawl: Crawl
     private let settings: Settings
     private let ends: [UInt64: CrawlFile.End]
-    /// Where the lines of pages and of the first of their links are, by number.
-    private var pages: [Int: (found: UInt32, links: Int)] = [:]
+    /// Where the last line is that finds a page, by number: only links behind it count.
+    private var pages: [Int: Int] = [:]
     /// Links of pages so far, until the page's own line.
     private var counts: [Int: Int] = [:]
     private var last: (n: Int, url: String) = (-1, "")
@@ -18,7 +18,7 @@ struct LinkCheck {
     init(_ crawl: Crawl, _ settings: Settings) throws(FetchError) {
         (self.crawl, self.settings) = (crawl, settings)
         var ends = try crawl.file.ends()
-        var pages: [Int: (found: UInt32, links: Int)] = [:]
+        var pages: [Int: Int] = [:]
         let unreachable: [Outcome] = [
             .connect, .resolve, .timeout, .tls, .untrusted, .trustChanged,
         ]
@@ -26,9 +26,9 @@ struct LinkCheck {
             unreachable.contains($0.value)
         }
         var unasked: [(hash: UInt64, place: String)] = []
-        _ = try crawl.file.scan { line, offset throws(FetchError) in
+        try crawl.file.lines.forEachLine { line, offset throws(FetchError) in
             guard let (n, url, _) = CrawlFile.url(in: line, after: CrawlFile.found) else { return }
-            pages[n] = (try crawl.file.offset(of: offset), offset)
+            pages[n] = offset
             guard !failures.isEmpty else { return }
             let (hash, place) = (crawl.file.hash(url), CrawlFile.place(url))
             let name = String(decoding: place, as: UTF8.self)
@@ -66,7 +66,7 @@ struct LinkCheck {
         var check = self
         check.verdict = verdict
         for (url, outcome) in seeds { try check.note(outcome, url, "-", nil, 0) }
-        _ = try crawl.file.scan { line, offset throws(FetchError) in
+        try crawl.file.lines.forEachLine { line, offset throws(FetchError) in
             try check.take(line, at: offset)
         }
         if ends.values.contains(where: \.isCut) { check.verdict.miss(.cutPage) }
@@ -80,11 +80,11 @@ struct LinkCheck {
             if let n = CrawlFile.url(in: line, after: end)?.n { counts[n] = nil }
         }
         guard line.starts(with: CrawlFile.link), let link = try? JSONValue.parse(line),
-            let n = link["n"]?.int, let page = pages[n], offset > page.links
+            let n = link["n"]?.int, let page = pages[n], offset > page
         else { return }
         let index = counts[n, default: 0]
         counts[n] = index + 1
-        if last.n != n { last = (n, try crawl.file.entry(at: page.found).url) }
+        if last.n != n { last = (n, try crawl.file.entry(at: page).url) }
         let url = link["url"]?.string ?? ""
         try note(outcome(of: url), url, last.url, link, index)
     }

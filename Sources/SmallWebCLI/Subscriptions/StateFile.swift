@@ -7,8 +7,8 @@ internal import SmallWeb
 /// replaces it by rename, mode 0600.
 final class StateFile {
     private let store: StoreFile
-    /// Descriptor of the current file, with the lock; `nil` for a device, or if ``isShared``.
-    private var file: Descriptor?
+    /// The current file, with the lock; `nil` for a device, or if ``isShared``.
+    private var file: LineFile?
     /// True for a state of several lists: it is locked only while it changes.
     let isShared: Bool
 
@@ -32,28 +32,16 @@ final class StateFile {
         if try store.kind(for: .write) == .device || isShared { return }
         let deadline = Instant.after(seconds: seconds > 0 ? seconds : Self.lockSecondsMax)
         while true {
-            file = try tryLock()
+            file = try LineFile.openUnlessInUse(
+                store.path, title: "state", O_NONBLOCK | O_NOFOLLOW)
             if file != nil { return }
             guard .now < deadline else {
                 throw FetchError(
-                    .timeout, .output, "another process is using the state \(path)",
+                    .timeout, .output, "\(LineFile.holder(of: path)) is using the state \(path)",
                     hint: "wait for its end, or name another file with --state")
             }
             await loop.sleep(until: .after(seconds: 0.02))
             if Task.isCancelled { throw .cancelled }
-        }
-    }
-
-    /// - Returns: `nil` while another process has the lock, or has just replaced the file.
-    private func tryLock() throws(FetchError) -> Descriptor? {
-        try store.attempt(.write, "cannot lock") { () throws(SystemError) in
-            let file = try Descriptor(
-                opening: path, O_RDWR | O_CREAT | O_NONBLOCK | O_NOFOLLOW, mode: 0o600)
-            var (locked, named) = (stat(), stat())
-            guard try file.lock(), fstat(file.borrowed, &locked) == 0, stat(path, &named) == 0,
-                FileIdentity(locked) == FileIdentity(named)
-            else { return nil }
-            return file
         }
     }
 
@@ -75,15 +63,5 @@ final class StateFile {
     /// Replaces the file atomically.
     ///
     /// - Throws: `write`; the file is then unchanged.
-    func replace(by bytes: [UInt8]) throws(FetchError) {
-        guard file != nil else { return }
-        // The lock makes the name of the part ours.
-        file = try store.attempt(.write, "cannot write") { () throws(SystemError) in
-            try AtomicFile.replace(path, by: bytes, part: path + ".part") {
-                new throws(SystemError) in
-                // Lock it before other processes can open it by name.
-                _ = try systemCall { flock(new, LOCK_EX | LOCK_NB) }
-            }
-        }
-    }
+    func replace(by bytes: [UInt8]) throws(FetchError) { try file?.replace(by: bytes) }
 }
