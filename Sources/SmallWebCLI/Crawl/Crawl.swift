@@ -104,7 +104,7 @@ final class Crawl: Source {
         turn.append(place)
     }
 
-    /// URLs that wait, those of places that are left as well.
+    /// URLs that wait, also at places that are left.
     var waiting: Int { places.values.reduce(failed) { $0 + $1.unasked } }
 
     /// Those of them that failed for now.

@@ -134,7 +134,7 @@ struct CrawlCommand: Sendable {
         let path = try state(settings, seeds)
         let file = try CrawlFile(path, registry)
         let gate = settings.robotsGate { place, robots, time in
-            // A failure to write is that of the page, which follows.
+            // The page, which follows, fails to be written, too.
             try? file.append(robots, of: place, at: time)
         }
         settings.connection.robots = gate

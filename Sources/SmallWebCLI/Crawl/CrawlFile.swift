@@ -18,7 +18,7 @@ final class CrawlFile: @unchecked Sendable {
         var roles: String
         /// True for ``CrawlSettings/checks``: the state has lines of links.
         var checks = false
-        /// The narrowest of its runs: what they left out is not in the state.
+        /// The narrowest of its runs: pages that they left out are not in the state.
         var limits = Limits()
     }
 

@@ -11,7 +11,7 @@ final class CrawlPage: Output, EventSink {
     private let place: Crawl.Place
     private let inner: URLOutput
     private var reader: PageReader?
-    /// The lines of what the page leads to.
+    /// The lines of its targets.
     private var found: [UInt8] = []
     /// Where the page redirects to.
     private var target: String?
@@ -55,7 +55,7 @@ final class CrawlPage: Output, EventSink {
         }
     }
 
-    /// Ends the fetch of a reply of which nothing else is wanted.
+    /// Ends the fetch of a reply whose rest is not wanted.
     private func endWithoutLinks(at head: Head) throws(FetchError) {
         let type = head.mediaType?.essence
         // Lines of other text may come as items.

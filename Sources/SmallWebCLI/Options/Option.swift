@@ -61,7 +61,7 @@ package struct Option: Sendable, Adjustable {
             beforeProtocols + others(Option.ofPlugins, than: beforeProtocols + afterProtocols)
             + afterProtocols
 
-        /// All groups, followed by those of further options.
+        /// All groups, followed by the groups of further options.
         static func of(_ options: [Option]) -> [Group] { all + others(options, than: all) }
 
         private static func others(_ options: [Option], than known: [Group]) -> [Group] {

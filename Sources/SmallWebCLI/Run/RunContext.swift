@@ -81,7 +81,7 @@ final class RunContext: @unchecked Sendable {
         mallopt(M_MMAP_THRESHOLD, bytes)
     }
 
-    /// - Parameter policy: `nil` for that of the run.
+    /// - Parameter policy: `nil` for the policy of the run.
     func engine(_ source: any Source, _ policy: RunPolicy? = nil) -> Engine {
         Engine(source, policy ?? self.policy, fetcher) { swposix_pending_signal() != 0 }
     }
