@@ -24,6 +24,10 @@ public struct GemtextLine: Sendable, Hashable {
     public let target: [UInt8]
     /// Line number in the source, from 1.
     public let number: Int
+
+    package init(kind: Kind, text: [UInt8], target: [UInt8], number: Int) {
+        (self.kind, self.text, self.target, self.number) = (kind, text, target, number)
+    }
 }
 
 /// Splits a gemtext page, whose bytes arrive in arbitrary pieces, into lines. Pure; holds at most

@@ -139,7 +139,10 @@ private final class RecordOutput: Output, RecordTarget {
         let log = FetchLog(request.uri)
         let recorder = recorder(job, log)
         self.recorder = recorder
-        return .fetch(Reply(to: request, log, watchers: recorder.sinks(hidesInput: false)))
+        return .fetch(
+            Reply(
+                to: request, log, job.fetcher.registry,
+                watchers: recorder.sinks(hidesInput: false)))
     }
 
     /// A record without anything of an earlier attempt.

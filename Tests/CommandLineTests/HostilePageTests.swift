@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
-import SmallWeb
 import SmallWebFormats
 import SmallWebTestSupport
 import Testing
 
+@testable import SmallWeb
 @testable import SmallWebCLI
 
 /// Small pages that would like to be large, and names that would like to be more than names.
@@ -21,7 +21,8 @@ import Testing
 
     private func laidOut(_ page: String, at base: URI, _ view: inout PageView) -> String {
         let head = Head(.success, mediaType: MediaType("text/gemini"))
-        var reader = PageReader(head, base: base, registry: .builtIn)
+        let reader = PageReader(head, base: base, registry: .builtIn)
+        reader.require(.text)
         let lines = reader.read(.body(Array(page.utf8)[...]))
         return lines.map { view.lines(of: $0, reader.link($0)) }.joined() + view.references()
     }
@@ -55,26 +56,28 @@ import Testing
         let base = try URI(parsing: "gopher://example.org/")
         var view = PageView(style: style(), isMenu: true, urlBytesMax: 1_000)
         let item = Item(kind: .text, text: "t", url: "gopher://example.org/0/" + "long/place")
-        var reader = PageReader(Head(.success), base: base, registry: .builtIn)
+        let reader = PageReader(Head(.success), base: base, registry: .builtIn)
         let lines = (0..<100).flatMap { _ in reader.read(.item(item)) }
             .map { view.lines(of: $0, reader.link($0)) }
         #expect(lines[0].contains("[1]") && !lines[99].contains("["))
         #expect(view.references().split(separator: "\n").count <= 20)
     }
 
-    @Test func aLineWithoutEndIsShownBeforeItsEnd() throws {
+    @Test func aLineWithoutEndIsShownBeforeItsEnd() async throws {
         let spool = Spool(memoryMax: 1 << 20)
         var head = Head(.success)
         head.mediaType = MediaType("text/plain")
         let uri = try URI(parsing: "gemini://example.org/")
         let body = TerminalBody(
-            to: .held(spool), log: FetchLog(uri), registry: .builtIn, style: style(),
-            isLaidOut: true)
-        try body.take(.head(head))
+            to: .held(spool), log: FetchLog(uri), style: style(), isLaidOut: true)
+        let scheme = try #require(Registry.builtIn["gemini"]?.scheme)
+        let request = Request(uri: uri, scheme: scheme)
+        let reply = Reply(to: request, FetchLog(uri), .builtIn, watchers: [], sinks: [body])
+        try await reply.take(.head(head))
         let text = String(repeating: "é", count: 100_000)
-        try body.take(.body(Array(text.utf8)[...]))
+        try await reply.take(.body(Array(text.utf8)[...]))
         #expect(spool.count > 190_000, "held no more than a piece of it")
-        _ = try body.finish(
+        try reply.finish(
             Ending(outcome: .ok, completeness: .complete, uri: uri, head: head, bodyBytes: 0))
         #expect(spool.count == 200_000 + (32_768 / 80 + 1) * 3 + (100_000 - 3 * 32_768) / 80 + 1)
     }

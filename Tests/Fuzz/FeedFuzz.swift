@@ -37,7 +37,8 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
     guard let base = try? URI(parsing: "gemini://h.test/a/b") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> [[UInt8]] in
         let head = Head(.success, mediaType: MediaType("text/xml"))
-        var reader = PageReader(head, base: base, registry: .builtIn)
+        let reader = PageReader(head, base: base, registry: .builtIn)
+        reader.require(.links)
         let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
         for line in lines {
             check(!line.bytes.contains(0x0A), "a line of two")

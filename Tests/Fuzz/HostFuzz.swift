@@ -222,10 +222,10 @@ func links(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "gemini://h.test/a/b") else { fatalError("base") }
     let read = { (pieces: [ArraySlice<UInt8>]) -> [(url: String, line: Int)] in
         let head = Head(.success, mediaType: MediaType("text/gemini"))
-        var reader = PageReader(head, base: base, registry: .builtIn)
-        var links = pieces.flatMap { reader.links(in: .body($0)) }
-        links += reader.lastLinks(isWhole: true)
-        return links.map { ($0.url, $0.line) }
+        let reader = PageReader(head, base: base, registry: .builtIn)
+        reader.require(.links)
+        let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
+        return lines.compactMap(reader.link).map { ($0.url, $0.line) }
     }
     let whole = read([input[...]])
     let pieced = read(Pieces(of: input).pieces)
@@ -244,9 +244,10 @@ func links(_ input: [UInt8]) {
 private func checkLines(_ input: [UInt8], _ base: URI) {
     for type in ["text/gemini; charset=iso-8859-1", "text/plain", "application/gopher-menu"] {
         let read = { (pieces: [ArraySlice<UInt8>]) -> [[UInt8]] in
-            var reader = PageReader(
+            let reader = PageReader(
                 Head(.success, mediaType: MediaType(parsing: type)), base: base,
-                registry: .builtIn, under: "a", readsSource: true)
+                registry: .builtIn)
+            reader.require(.source, under: "a")
             let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
             check(reader.hasHeading || !lines.contains(where: \.isIncluded), "a section of nothing")
             return lines.map { Array($0.bytes) }
@@ -259,12 +260,14 @@ private func checkLines(_ input: [UInt8], _ base: URI) {
 
 /// The same links as the items of a menu.
 private func checkItems(_ urls: [String], _ base: URI) {
-    var reader = PageReader(
+    let reader = PageReader(
         Head(.success, mediaType: MediaType("application/gopher-menu")), base: base,
         registry: .builtIn)
     for (index, url) in urls.enumerated() {
         let item = Item(kind: .link, text: "a", url: url.isEmpty ? nil : url)
-        guard let link = reader.links(in: .item(item)).first else { fatalError("no link") }
+        guard let link = reader.read(.item(item)).lazy.compactMap(reader.link).first else {
+            fatalError("no link")
+        }
         check(link.url == url && link.line == index + 1, "\(url) becomes \(link.url)")
         check(link.isLink && link.label == "a", "another link")
     }

@@ -51,7 +51,9 @@ struct EngineTests {
 
         func begin(_ job: Job) throws(FetchError) -> Step {
             try call("begin", .begin)
-            return .fetch(Reply(to: request, FetchLog(request.uri), watchers: [self]))
+            return .fetch(
+                Reply(
+                    to: request, FetchLog(request.uri), job.fetcher.registry, watchers: [self]))
         }
 
         func take(_ event: Event) throws(FetchError) { try call("take", .take) }

@@ -8,11 +8,13 @@ internal import Testing
 @Suite struct PageReaderTests {
     private func reader(
         _ type: String, under heading: String? = nil, at base: String = "gemini://h.test/d/",
-        readsSource: Bool = false
+        scope: PageReader.Scope = .text
     ) throws -> PageReader {
-        PageReader(
+        let reader = PageReader(
             Head(.success, mediaType: MediaType(parsing: type)), base: try URI(parsing: base),
-            registry: .builtIn, under: heading, readsSource: readsSource)
+            registry: .builtIn)
+        reader.require(scope, under: heading)
+        return reader
     }
 
     private static let atom = """
@@ -71,7 +73,7 @@ internal import Testing
         _ pieces: [ArraySlice<UInt8>], _ type: String, under heading: String? = nil,
         at base: String = "gemini://h.test/d/", isWhole: Bool = true
     ) throws -> [String] {
-        var reader = try reader(type, under: heading, at: base)
+        let reader = try reader(type, under: heading, at: base)
         let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: isWhole)
         return shown(lines, reader)
     }
@@ -94,7 +96,7 @@ internal import Testing
         for (type, heading, isFound) in [
             ("text/gemini", "S", true), ("text/gemini", "T", false), ("text/plain", "S", false),
         ] {
-            var reader = try reader(type, under: heading)
+            let reader = try reader(type, under: heading)
             _ = reader.read(.body(Self.gemtext[...]))
             #expect(reader.hasHeading == isFound)
         }
@@ -103,7 +105,10 @@ internal import Testing
 
     private static let pages: [(type: String, bytes: [UInt8])] = [
         ("text/gemini", gemtext), ("text/plain", gemtext),
-        ("text/gemini; charset=iso-8859-1", [0x23, 0xC4, 0x0D, 0x0A, 0x3D, 0x3E, 0x61, 0x20, 0xE4]),
+        (
+            "text/gemini; charset=iso-8859-1",
+            [0x23, 0xC4, 0x0D, 0x0A, 0x3D, 0x3E, 0x61, 0x20, 0xE4]
+        ),
         ("text/plain; charset=windows-1258", Array("ab\nna".utf8)),
         ("text/plain; charset=utf-16be", [0, 0xE9, 0, 0x0D, 0, 0x0A, 0, 0x62]),
         (
@@ -139,8 +144,6 @@ internal import Testing
                     "1 text é|2 text b", "1 quote >ア|2 link =>a ア -> gemini://h.test/d/a",
                     "1 text \u{FFFD}|2 text \u{FFFD}",
                 ])
-        let reader = try reader("text/plain; charset=windows-1258")
-        #expect(reader.text(of: Array("na".utf8)[...], isLast: true) == Array("na".utf8)[...])
     }
 
     /// A line without an end is given out as it comes, in pieces that the same bytes always have,
@@ -149,7 +152,7 @@ internal import Testing
     func aLongLineIsNotHeld(_ type: String) throws {
         for unit in [Array("é".utf8), [0x80], Array("=> a b# c".utf8)] {
             let bytes = Array(repeatElement(unit, count: 200_000 / unit.count).joined())
-            var reader = try reader(type)
+            let reader = try reader(type)
             var lines: [PageLine] = []
             var given = 0
             for start in stride(from: 0, to: bytes.count, by: 1000) {
@@ -166,7 +169,7 @@ internal import Testing
     }
 
     private func pieces(of bytes: [UInt8], _ type: String) throws -> [[UInt8]] {
-        var reader = try reader(type)
+        let reader = try reader(type)
         let lines = reader.read(.body(bytes[...])) + reader.finish(isWhole: true)
         return lines.map { Array($0.bytes) }
     }
@@ -188,19 +191,19 @@ internal import Testing
             ("application/gopher-menu", PageReader.Kind.menu, []),
             ("text/plain", .listing, ["3 text no end"]), ("image/png", .menu, []),
         ] {
-            var reader = try reader(type)
+            let reader = try reader(type)
             let lines = events("one\ntwo\nno end", Self.items).flatMap { reader.read($0) }
             #expect(shown(lines, reader) == menu && reader.kind == kind)
             #expect(shown(reader.finish(isWhole: true), reader) == rest)
         }
-        var reader = try reader("application/gopher-menu", readsSource: true)
+        let reader = try reader("application/gopher-menu", scope: .source)
         let lines = events("one\ntwo\n", Self.items).flatMap { reader.read($0) }
         #expect(shown(lines, reader) == menu + ["1 text one", "2 text two"])
     }
 
     /// The beginning of a listing's line may come before its item.
     @Test func aLineOfAListingIsReadOnce() throws {
-        var reader = try reader("text/plain")
+        let reader = try reader("text/plain")
         var lines = reader.read(.body(Array("on".utf8)[...]))
         lines += reader.read(.item(Self.items[0])) + reader.read(.body(Array("e\nno".utf8)[...]))
         lines += reader.read(.body(Array(" end".utf8)[...])) + reader.finish(isWhole: true)
@@ -208,7 +211,7 @@ internal import Testing
     }
 
     @Test func aSectionHasNoItems() throws {
-        var reader = try reader("text/plain", under: "S")
+        let reader = try reader("text/plain", under: "S")
         let lines = events("two", Self.items).flatMap { reader.read($0) }
         #expect(lines.count == 2 && lines.allSatisfy { !$0.isIncluded })
     }

@@ -38,20 +38,20 @@ public struct Page: Sendable {
     /// The body as text, from the charset that the server names; invalid bytes become U+FFFD. It
     /// may hold control characters.
     public var text: String {
-        String(decoding: reader.text(of: body[...], isLast: true), as: UTF8.self)
+        guard let converter = ending.head.flatMap(PageReader.converter) else {
+            return String(decoding: body, as: UTF8.self)
+        }
+        return String(decoding: converter.convert(body[...]) + converter.finish(), as: UTF8.self)
     }
 
     /// Links of gemtext, and menu lines that are links. Computed on each access.
     public var links: [Link] {
-        var reader = reader
-        var links = reader.links(in: .body(body[...]))
-        links += reader.lastLinks(isWhole: true)
-        for item in items { links += reader.links(in: .item(item)) }
-        return links.filter { $0.isLink && $0.uri != nil }
-    }
-
-    private var reader: PageReader {
-        PageReader(ending.head ?? Head(.success), base: ending.uri, registry: plugins)
+        let reader = PageReader(
+            ending.head ?? Head(.success), base: ending.uri, registry: plugins)
+        reader.require(.links)
+        var lines = reader.read(.body(body[...])) + reader.finish(isWhole: true)
+        for item in items { lines += reader.read(.item(item)) }
+        return lines.compactMap(reader.link).filter { $0.isLink && $0.uri != nil }
     }
 
     /// - Throws: `truncated` when the page is incomplete.

@@ -231,7 +231,9 @@ private final class PageOutput: Output, EventSink {
     func begin(_ job: Job) throws(FetchError) -> Step {
         guard let request = job.request else { throw job.problem ?? .cancelled }
         parts = Page.Parts()
-        return .fetch(Reply(to: request, FetchLog(request.uri), watchers: [self]))
+        return .fetch(
+            Reply(
+                to: request, FetchLog(request.uri), job.fetcher.registry, watchers: [self]))
     }
 
     func take(_ event: Event) { parts.take(event) }

@@ -3,21 +3,31 @@ package import SmallWebCore
 package import SmallWebFormats
 
 extension FeedDocument {
-    /// The document as a page of links, each with its day and title.
+    /// The document as a page of links, each with its day and title, and how gemtext writes them.
     ///
     /// - Parameter base: The document's own URI, after redirects.
-    func gemtext(at base: URI) -> [UInt8] {
-        var lines = feed.title.isEmpty ? [] : ["# \(feed.title)"]
-        if !feed.summary.isEmpty { lines.append("> \(feed.summary)") }
-        lines.append("")
+    func lines(at base: URI) -> [(line: GemtextLine, source: [UInt8])] {
+        var lines: [(line: GemtextLine, source: [UInt8])] = []
+        func add(_ mark: String, _ kind: GemtextLine.Kind, _ text: String, to target: String = "") {
+            let shown = kind == .link ? Array(text.utf8)[...].trimmed : Array(text.utf8)[...]
+            let line = GemtextLine(
+                kind: kind, text: Array(shown), target: Array(target.utf8),
+                number: lines.count + 1)
+            lines.append((line, Array((mark + (target.isEmpty ? "" : target + " ") + text).utf8)))
+        }
+        if !feed.title.isEmpty { add("# ", .heading(1), feed.title) }
+        if !feed.summary.isEmpty { add("> ", .quote, feed.summary) }
+        add("", .text, "")
         for entry in entries {
             let day = entry.time.map { UTCDate.day($0) + " " } ?? ""
-            let target = entry.uri(at: base)
-            let label = day + (entry.label ?? (target == nil ? "" : "without a title"))
-            // The space keeps a mark of gemtext in a title without a link from being one.
-            lines.append(target.map { "=> \($0) \(label)" } ?? " \(label)")
+            if let target = entry.uri(at: base)?.description {
+                add("=> ", .link, day + (entry.label ?? "without a title"), to: target)
+            } else {
+                // The space keeps a mark of gemtext in a title without a link from being one.
+                add("", .text, " " + day + (entry.label ?? ""))
+            }
         }
-        return Array((lines.joined(separator: "\n") + "\n").utf8)
+        return lines
     }
 
     /// The document in UTF-8 with absolute addresses.

@@ -7,7 +7,7 @@ package struct FeedRules: Sendable {
     package var heading: String?
     /// True to make entries of links without a date, too.
     package var takesUndated = false
-    /// True to make entries of those of a feed, false to pass it on.
+    /// True to make entries of those of a feed, false to keep its bytes to be passed on.
     package var readsDocuments = false
     /// Dated entries to keep, the newest.
     package var entriesMax = 100
@@ -30,14 +30,14 @@ package enum FeedNature: Sendable, Hashable {
 /// Reads the entries of one page while it arrives: lines of gemtext, items of menus and listings,
 /// headings of plain text, entries of a feed. The memory used does not grow with the page, but for
 /// a feed of at most ``PageReader/feedBytesMax``.
-package struct PageFeedReader {
+package final class PageFeedReader: PageSink {
     /// Limit of entries without a date; more are dropped.
     package static let undatedMax = 20_000
 
-    private let base: URI
     private let rules: FeedRules
     private let essence: String
-    private var page: PageReader
+    /// `nil` for a reply without a head.
+    private var page: PageReader?
     private var headings: PlainHeadingReader?
     private var dated: FeedEntries
     private var known: Set<String> = []
@@ -48,8 +48,8 @@ package struct PageFeedReader {
     private var itemDay: (day: CivilDay, hasItems: Bool)?
 
     package private(set) var nature: FeedNature
-    /// A feed that is passed on, with absolute addresses; `nil` if its own bytes are that.
-    package private(set) var document: [UInt8]?
+    /// A feed that is passed on, with absolute addresses.
+    package private(set) var document: Spool?
     private var isBlank = true
     package private(set) var title: String?
     package private(set) var subtitle: String?
@@ -67,12 +67,8 @@ package struct PageFeedReader {
         var hasLinks = false
     }
 
-    /// - Parameter base: The page's own URI, after redirects.
-    package init(_ head: Head, base: URI, registry: Registry, _ rules: FeedRules) {
-        self.base = base.withoutPassword
+    package init(_ head: Head, _ rules: FeedRules) {
         self.rules = rules
-        page = PageReader(
-            head, base: base, registry: registry, under: rules.heading, readsSource: true)
         dated = FeedEntries(countMax: rules.entriesMax)
         let type = head.mediaType
         essence = type?.essence ?? ""
@@ -84,55 +80,60 @@ package struct PageFeedReader {
             nature = .page
         default: break
         }
+        if !rules.readsDocuments { document = Spool(memoryMax: 65_536) }
     }
 
-    /// True if the page is or may be a feed, so that its bytes must be kept.
-    package var mayBeDocument: Bool { page.mayBeFeed || saysFeed }
+    package func begin(_ page: PageReader) {
+        self.page = page
+        page.require(headings == nil ? .links : .source, under: rules.heading)
+    }
 
     private var saysFeed: Bool {
         ["application/atom+xml", "application/rss+xml", "application/feed+json"].contains(essence)
     }
 
     /// True if the heading of the rules is on the page, or they have none.
-    package var hasHeading: Bool { page.hasHeading }
+    package var hasHeading: Bool { page?.hasHeading ?? (rules.heading == nil) }
 
-    package mutating func take(_ event: Event) {
+    /// True for a page that is a feed, or says so.
+    private var isDocument: Bool {
+        page?.kind == .feed && page?.sniffed != .opml
+            || saysFeed && page?.sniffed != .html && !isBlank
+    }
+
+    package func take(_ event: Event) throws(FetchError) {
         switch event {
         case .body(let bytes):
             isBlank = isBlank && bytes.allSatisfy { $0 <= ASCII.space }
-            guard page.kind == .gemtext || page.mayBeFeed || headings != nil else { return }
-        case .item(let item): add(item)
+            if !saysFeed, page?.mayBeFeed == false { document = nil }
+            try document?.append(bytes)
+        case .item(let item) where item.kind == .reference: addVersion(item)
+        case .item(let item) where !item.kind.isLine: add(item, page?.link(item, line: 0))
         default: break
         }
-        for line in page.read(event) { add(line) }
     }
 
-    /// Ends the page.
-    ///
-    /// - Parameter isWhole: True if a last line without a line feed is complete.
-    package mutating func finish(isWhole: Bool) {
-        let lines = page.finish(isWhole: isWhole)
-        let isOwn = saysFeed && page.sniffed != .html && !isBlank
-        guard page.kind == .feed && page.sniffed != .opml || isOwn else {
-            for line in lines where isWhole { add(line) }
-            return endDay()
-        }
+    package func finish(_ ending: Ending) throws(FetchError) {
+        guard isDocument else { return endDay() }
         (nature, headings) = (.document, nil)
-        guard let document = page.feed else { return }
+        guard let feed = page?.feed else { return }
         if rules.readsDocuments {
-            add(document)
-        } else if document.text.count < PageReader.feedBytesMax {
-            self.document = page.absolute(document)
+            add(feed)
+        } else if feed.text.count < PageReader.feedBytesMax,
+            let absolute = page?.absolute(feed)
+        {
+            document = Spool(memoryMax: absolute.count)
+            try document?.append(absolute[...])
         }
     }
 
-    private mutating func add(_ document: FeedDocument) {
+    private func add(_ document: FeedDocument) {
         nature = .page
         var ids: [String: String] = [:]
         if !document.feed.title.isEmpty { title = document.feed.title }
         if !document.feed.summary.isEmpty { subtitle = document.feed.summary }
         for entry in document.entries {
-            guard let uri = entry.uri(at: base)?.withoutPassword.description,
+            guard let uri = page.flatMap({ entry.uri(at: $0.base) })?.withoutPassword.description,
                 FeedText.isFollowed(uri), entry.time != nil || rules.takesUndated
             else { continue }
             let (url, title) = (FeedText.url(uri), entry.label ?? uri)
@@ -150,14 +151,16 @@ package struct PageFeedReader {
     }
 
     /// The dated entries, the newest first.
-    package mutating func newest() -> [Feed.Entry] { dated.newest() }
+    package func newest() -> [Feed.Entry] { dated.newest() }
 
     // MARK: Lines
 
-    private mutating func add(_ line: PageLine) {
+    package func take(_ line: PageLine, _ link: Link?) {
+        // A feed has its entries in its document.
+        guard !isDocument else { return }
         switch line.content {
-        case .gemtext(let text): add(text, line)
-        case .item: break
+        case .gemtext(let text): add(text, link, line.isIncluded)
+        case .item(let item): add(item, link)
         case .text:
             if let heading = headings?.add(line.bytes, number: line.number) {
                 add(heading.text, heading.dated)
@@ -165,8 +168,8 @@ package struct PageFeedReader {
         }
     }
 
-    private mutating func add(_ text: GemtextLine, _ line: PageLine) {
-        if case .heading(let level) = text.kind, begin(text, level, line.isIncluded) { return }
+    private func add(_ text: GemtextLine, _ link: Link?, _ isIncluded: Bool) {
+        if case .heading(let level) = text.kind, begin(text, level, isIncluded) { return }
         switch text.kind {
         case .heading(1) where title == nil && !text.text.isEmpty:
             title = FeedText.line(text.text)
@@ -174,11 +177,11 @@ package struct PageFeedReader {
         case .heading(2) where lastHeading > 0 && text.number == lastHeading + 1:
             if !text.text.isEmpty { subtitle = FeedText.line(text.text) }
         // A prompt asks for input: nothing is there to be read.
-        case .link where line.isIncluded:
+        case .link where isIncluded:
             let date = DatedText(label: text.text[...])
             let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
             guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
-                let uri = page.link(line)?.uri
+                let uri = link?.uri
             else { return }
             if time != nil { day?.hasLinks = true }
             add(uri.description, date, text.text[...], time: time)
@@ -189,7 +192,7 @@ package struct PageFeedReader {
     /// A heading of gemtext ends the section of one of its level or below, and may have a date.
     ///
     /// - Returns: True if it has a date, and so is not a title.
-    private mutating func begin(_ line: GemtextLine, _ level: Int, _ isIncluded: Bool) -> Bool {
+    private func begin(_ line: GemtextLine, _ level: Int, _ isIncluded: Bool) -> Bool {
         if level <= day?.level ?? 0 { endDay() }
         guard let dated = DatedText(start: line.text[...].trimmed),
             level > 1 || title != nil || dated.rest.isEmpty
@@ -202,16 +205,15 @@ package struct PageFeedReader {
     }
 
     /// A heading with a time, or without a link below it, is an entry itself.
-    private mutating func endDay() {
+    private func endDay() {
         guard let heading = day.take(), heading.isEntry || !heading.hasLinks else { return }
         add(heading.text, heading.dated)
     }
 
-    private mutating func add(_ item: Item) {
+    private func add(_ item: Item, _ link: Link?) {
         switch item.kind {
         case .info: return noteDay(item)
         case .error, .input: return
-        case .reference: return addVersion(item)
         default: break
         }
         headings = nil
@@ -222,14 +224,14 @@ package struct PageFeedReader {
         let time = item.time ?? itemDay?.day.noon
         itemDay?.hasItems = true
         guard date != nil || time != nil || rules.takesUndated,
-            let uri = page.link(item, line: 0).uri
+            let uri = link?.uri
         else { return }
         add(uri.withoutPassword.description, date, text[...], time: time)
     }
 
     /// A line with a date alone is about the items below it, to the next date or to a blank line
     /// behind them.
-    private mutating func noteDay(_ item: Item) {
+    private func noteDay(_ item: Item) {
         let isWord = { (byte: UInt8) in ASCII.isDigit(byte) || ASCII.isLetter(byte) }
         let text = Array(item.text.utf8)[...].drop { !isWord($0) }.dropLast { !isWord($0) }
         if let dated = DatedText(start: text), dated.rest.isEmpty {
@@ -239,7 +241,8 @@ package struct PageFeedReader {
         }
     }
 
-    private mutating func addVersion(_ item: Item) {
+    private func addVersion(_ item: Item) {
+        guard let base = page?.base else { return }
         (headings, nature) = (nil, .versions)
         let name = item.text
         let isTag = name.hasPrefix("refs/tags/")
@@ -252,14 +255,13 @@ package struct PageFeedReader {
     }
 
     /// Adds a heading with a date; its entry leads to the heading itself.
-    private mutating func add(_ heading: [UInt8], _ dated: DatedText) {
-        guard rules.heading == nil || page.kind == .gemtext else { return }
-        var uri = base
+    private func add(_ heading: [UInt8], _ dated: DatedText) {
+        guard rules.heading == nil || page?.kind == .gemtext, var uri = page?.base else { return }
         uri.fragment = PercentEncoding.encode(heading)
         add(uri.description, dated, heading[...])
     }
 
-    private mutating func add(
+    private func add(
         _ url: String, _ date: DatedText?, _ label: ArraySlice<UInt8>, time: Int? = nil
     ) {
         guard FeedText.isFollowed(url) else { return }
@@ -275,7 +277,7 @@ package struct PageFeedReader {
         dated.add(Feed.Entry(url: url, title: title, time: time))
     }
 
-    private mutating func addUndated(_ url: String, _ title: String, id: String? = nil) {
+    private func addUndated(_ url: String, _ title: String, id: String? = nil) {
         guard FeedText.isFollowed(url) else { return }
         let url = FeedText.url(url)
         let entry = Feed.Entry(url: url, title: FeedText.line(title.utf8), time: 0, id: id)

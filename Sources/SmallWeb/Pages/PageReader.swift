@@ -24,7 +24,7 @@ package struct PageLine: Sendable {
 /// Reads a page while its events arrive: converts its charset, splits it into lines, parses gemtext
 /// and resolves links. Holds at most one line, or a feed of at most ``feedBytesMax``. The lines do
 /// not depend on how the bytes are cut.
-package struct PageReader {
+package final class PageReader {
     package enum Kind: Sendable {
         case gemtext, text
         /// Lines arrive as items alone.
@@ -35,6 +35,30 @@ package struct PageReader {
         case feed
         /// Not text, and without items so far.
         case other
+
+        /// The kind by the media type alone.
+        package init(_ head: Head) {
+            let type = head.mediaType
+            self =
+                switch type?.essence {
+                case "text/gemini": .gemtext
+                case "application/gopher-menu": .menu
+                case let essence? where FeedReader.mayRead(essence): .feed
+                default: type?.isText ?? true ? .text : .other
+                }
+        }
+    }
+
+    /// The lines that are read, besides those that come as items; each includes those before it.
+    package enum Scope: Int, Sendable {
+        /// None: it becomes known if the page is a feed, and which.
+        case feed
+        /// Those of gemtext and feeds.
+        case links
+        /// Those of other text.
+        case text
+        /// The source of menus and listings.
+        case source
     }
 
     /// Longer lines are split.
@@ -43,9 +67,10 @@ package struct PageReader {
     package static let feedBytesMax = 16 << 20
 
     package private(set) var kind: Kind
-    private let base: URI
-    private let registry: Registry
-    private let readsSource: Bool
+    /// The page's own URI, without its password.
+    package let base: URI
+    package let registry: Registry
+    private var scope = Scope.feed
     private let charset: CharsetConverter?
     /// True if the media type names the charset, and so a document does not.
     private let namesCharset: Bool
@@ -60,39 +85,47 @@ package struct PageReader {
     /// The feed that the page is, after ``finish(isWhole:)``.
     package private(set) var feed: FeedDocument?
 
-    /// - Parameters:
-    ///   - base: The page's own URI, after redirects. Links do not repeat its password.
-    ///   - heading: The text of the gemtext heading whose section is included; `nil` for all.
-    ///   - readsSource: True to read the bytes of menus and listings, too.
-    package init(
-        _ head: Head, base: URI, registry: Registry, under heading: String? = nil,
-        readsSource: Bool = false
-    ) {
+    /// - Parameter base: The page's own URI, after redirects. Links do not repeat its password.
+    package init(_ head: Head, base: URI, registry: Registry) {
         let type = head.mediaType
-        kind =
-            switch type?.essence {
-            case "text/gemini": .gemtext
-            case "application/gopher-menu": .menu
-            case let essence? where FeedReader.mayRead(essence): .feed
-            default: type?.isText ?? true ? .text : .other
-            }
+        kind = Kind(head)
         held = kind == .feed || kind == .text && type?.essence != "text/html" ? [] : nil
-        charset = kind == .other ? nil : type?.charset.flatMap(CharsetConverter.init(from:))
+        charset = Self.converter(head)
         let name = type?.parameters["charset"]?.lowercased() ?? ""
         namesCharset = charset != nil || CharsetConverter.namesOfUTF8.contains(name)
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
-        section = heading.map { GemtextSection(under: $0) }
-        (self.base, self.registry, self.readsSource) = (base.withoutPassword, registry, readsSource)
+        (self.base, self.registry) = (base.withoutPassword, registry)
+    }
+
+    /// The converter for text in another charset than UTF-8; `nil` without one.
+    package static func converter(_ head: Head) -> CharsetConverter? {
+        guard Kind(head) != .other else { return nil }
+        return head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
+    }
+
+    /// Must be called before the first event.
+    ///
+    /// - Parameter heading: The text of the gemtext heading whose section is included; `nil` for
+    ///   all.
+    package func require(_ scope: Scope, under heading: String? = nil) {
+        if scope.rawValue > self.scope.rawValue { self.scope = scope }
+        section = heading.map { GemtextSection(under: $0) } ?? section
     }
 
     /// True if the heading of the section was found, or none was asked for.
     package var hasHeading: Bool { section?.wasFound ?? true }
 
+    /// False while the page is of a kind whose links are not read.
+    package var readsLinks: Bool { kind != .text && kind != .other }
+
+    /// True for a feed, and until it is known if the page is one: whatever its type says, a feed
+    /// is one that begins like it.
+    package var mayBeFeed: Bool { held != nil || kind == .feed }
+
     /// The lines that end within a body, or the line that is an item.
-    package mutating func read(_ event: Event) -> [PageLine] {
+    package func read(_ event: Event) -> [PageLine] {
         switch event {
-        case .body(let bytes) where mayBeFeed: return hold(bytes, isLast: false)
-        case .body(let bytes): return lines(in: bytes)
+        case .body(let bytes): return mayBeFeed ? hold(bytes, isLast: false) : lines(in: bytes)
         case .item(let item) where item.kind.isLine:
             kind = kind == .text ? .listing : kind == .other ? .menu : kind
             itemsCount += 1
@@ -105,23 +138,21 @@ package struct PageReader {
         }
     }
 
-    /// The last line, if no line feed ended it.
+    /// The last line, if no line feed ended it, or those of a feed.
     ///
     /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
-    package mutating func finish(isWhole: Bool) -> [PageLine] {
+    package func finish(isWhole: Bool) -> [PageLine] {
         let first = mayBeFeed ? hold([], isLast: true) : []
         guard kind == .feed else { return first + lines(in: [], isLast: true, isWhole: isWhole) }
         feedReader.add(text(of: [], isLast: true))
         feed = feedReader.finish(converting: converted)
-        let page = feed.map { $0.gemtext(at: base) } ?? []
-        kind = .gemtext
-        defer { kind = .feed }
-        return lines(in: page[...], isConverted: true)
+        guard isRead, let feed else { return [] }
+        return feed.lines(at: base).map { line($0.line, $0.source[...]) }
     }
 
     /// A document in the charset that it names itself, unless the media type has named one
     /// (RFC 7303 §3.2); UTF-8 never begins with a mark of UTF-16.
-    func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
+    private func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
         if namesCharset && (charset != nil || document.first ?? 0 < 0xFE) { return document }
         return CharsetConverter(from: name)?.convertAll(document)
     }
@@ -135,35 +166,31 @@ package struct PageReader {
         return isOther ? feed.absolute(at: base) : nil
     }
 
-    /// True for a feed, and until it is known if the page is one: whatever its type says, a feed
-    /// is one that begins like it.
-    package var mayBeFeed: Bool { held != nil || kind == .feed }
-
     /// Holds the beginning of a page until it is known if it is a feed.
     ///
     /// - Returns: The lines, if it is not.
-    private mutating func hold(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
-        guard var beginning = held.take() else {
+    private func hold(_ bytes: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
+        guard let held = held.take() else {
             feedReader.add(text(of: bytes))
             return []
         }
-        beginning += bytes
-        sniffed = FeedSniffer.kind(of: beginning[...])
+        let beginning = held.isEmpty ? bytes : (held + bytes)[...]
+        sniffed = FeedSniffer.kind(of: beginning)
         guard isLast || sniffed != nil || beginning.count >= FeedSniffer.bytesMax else {
-            held = beginning
+            self.held = Array(beginning)
             return []
         }
         if sniffed?.isFeed ?? false {
             kind = .feed
-            feedReader.add(text(of: beginning[...]))
+            feedReader.add(text(of: beginning))
             return []
         }
         if kind == .feed { kind = .text }
-        return lines(in: beginning[...])
+        return lines(in: beginning)
     }
 
-    /// A part of the body in UTF-8, as far as the charset is known; instead of its lines.
-    package func text(of bytes: ArraySlice<UInt8>, isLast: Bool = false) -> ArraySlice<UInt8> {
+    /// A part of the body in UTF-8, as far as the charset is known.
+    private func text(of bytes: ArraySlice<UInt8>, isLast: Bool = false) -> ArraySlice<UInt8> {
         guard let charset else { return bytes }
         return (charset.convert(bytes) + (isLast ? charset.finish() : []))[...]
     }
@@ -178,46 +205,42 @@ package struct PageReader {
         }
     }
 
-    package func link(_ item: Item, line: Int) -> Link {
+    func link(_ item: Item, line: Int) -> Link {
         Link(item, base: base, line: line, registry: registry)
     }
 
-    private mutating func lines(
-        in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true,
-        isConverted: Bool = false
+    /// True if the lines of a page of this kind are asked for.
+    private var isRead: Bool {
+        switch kind {
+        case .gemtext, .feed: scope != .feed
+        case .text, .listing: scope == .text || scope == .source
+        case .menu: scope == .source
+        case .other: false
+        }
+    }
+
+    private func lines(
+        in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true
     ) -> [PageLine] {
-        guard kind != .other, kind != .menu || readsSource else { return [] }
-        let lines = framer.split(
-            isConverted ? bytes : text(of: bytes, isLast: isLast), isLast: isLast)
+        guard isRead else { return [] }
+        let lines = framer.split(text(of: bytes, isLast: isLast), isLast: isLast)
         // A line of a listing comes as an item, but for a last one without its end.
-        if kind == .listing, !isLast, !readsSource { return [] }
-        return lines.map { line in
-            let parsed = kind == .gemtext ? gemtext.read(line, isTruncated: !isWhole) : nil
-            return PageLine(
-                content: parsed.map { .gemtext($0) } ?? .text, bytes: line.bytes,
-                number: line.number,
-                isIncluded: section == nil || parsed.map { section?.includes($0) ?? true } ?? false)
+        if kind == .listing, !isLast, scope != .source { return [] }
+        return lines.map { source in
+            line(
+                kind == .gemtext ? gemtext.read(source, isTruncated: !isWhole) : nil,
+                source.bytes, number: source.number)
         }
     }
-}
 
-extension PageReader {
-    /// False while the page is of a kind whose links are not read.
-    package var readsLinks: Bool { kind != .text && kind != .other }
-
-    /// The links of the lines of ``read(_:)``.
-    package mutating func links(in event: Event) -> [Link] {
-        if case .body(let bytes) = event, !readsLinks {
-            // No line of other text is a link.
-            if held?.isEmpty ?? false, FeedSniffer.kind(of: bytes) == .other { held = nil }
-            guard mayBeFeed else { return [] }
-        }
-        return read(event).compactMap(link)
-    }
-
-    /// The links of ``finish(isWhole:)``.
-    package mutating func lastLinks(isWhole: Bool) -> [Link] {
-        finish(isWhole: isWhole).compactMap(link)
+    /// - Parameter gemtext: `nil` for a line of other text, which is in no section.
+    private func line(
+        _ gemtext: GemtextLine?, _ source: ArraySlice<UInt8>, number: Int = 0
+    ) -> PageLine {
+        PageLine(
+            content: gemtext.map { .gemtext($0) } ?? .text, bytes: source,
+            number: gemtext?.number ?? number,
+            isIncluded: section == nil || gemtext.map { section?.includes($0) ?? true } ?? false)
     }
 }
 

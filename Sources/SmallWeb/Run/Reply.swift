@@ -7,15 +7,42 @@ package protocol EventSink {
     /// The ``FetchLog`` of the fetch has noted the event already.
     func take(_ event: Event) throws(FetchError)
 
+    /// The sink for the lines of the reply whose head has just been taken; `nil` for none.
+    var pageSink: (any PageSink)? { get }
+
+    /// Called when there was a reply, before its last lines. May correct how it has ended.
+    func judge(_ ending: Ending)
+
     /// Called when there was a reply, and it has been taken. May add remarks to the log.
     func finish(_ ending: Ending) throws(FetchError)
 }
 
 extension EventSink {
+    package var pageSink: (any PageSink)? { nil }
+    package func judge(_ ending: Ending) {}
     package func finish(_ ending: Ending) throws(FetchError) {}
 }
 
-/// The reply to one request: passes each event to its sinks.
+/// Takes a reply line by line, besides its events.
+package protocol PageSink: EventSink {
+    /// Called after the head. Must say by ``PageReader/require(_:under:)`` what is to be read; the
+    /// reader is the same for all sinks of the reply.
+    func begin(_ page: PageReader) throws(FetchError)
+
+    /// - Parameter link: The link of the line, as ``PageReader/link(_:)`` resolves it.
+    func take(_ line: PageLine, _ link: Link?) throws(FetchError)
+
+    /// Called after the lines of each piece of the body.
+    func flush() throws(FetchError)
+}
+
+extension PageSink {
+    package var pageSink: (any PageSink)? { self }
+    package func take(_ event: Event) throws(FetchError) {}
+    package func flush() throws(FetchError) {}
+}
+
+/// The reply to one request: passes each event to its sinks, and its lines to those of pages.
 package final class Reply {
     package let request: Request
     /// Gets each event before the sinks.
@@ -24,6 +51,10 @@ package final class Reply {
     private let sinks: [any EventSink]
     private let keepsRefusals: Bool
     private let pace: Pace?
+    private let registry: Registry
+    /// `nil` without a sink for lines.
+    private var page: PageReader?
+    private var pageSinks: [any PageSink] = []
     /// True from the head of a wanted reply on.
     private var isWanted = false
 
@@ -31,11 +62,13 @@ package final class Reply {
     ///   - watchers: Receive every event.
     ///   - sinks: Receive the reply, from its head on, if it is wanted.
     ///   - keepsRefusals: True if the reply is wanted even if it is not a success.
+    ///   - registry: Has the schemes of links.
     ///   - pace: Limits the rate of the body; `nil` for no limit.
     package init(
-        to request: Request, _ log: FetchLog, watchers: [any EventSink],
+        to request: Request, _ log: FetchLog, _ registry: Registry, watchers: [any EventSink],
         sinks: [any EventSink] = [], keepsRefusals: Bool = false, pace: Pace? = nil
     ) {
+        self.registry = registry
         (self.request, self.log, self.watchers, self.sinks) = (request, log, watchers, sinks)
         (self.keepsRefusals, self.pace) = (keepsRefusals, pace)
     }
@@ -43,7 +76,7 @@ package final class Reply {
     /// The same for another request, with a first watcher.
     package func watched(by watcher: any EventSink, to request: Request) -> Reply {
         Reply(
-            to: request, log, watchers: [watcher] + watchers, sinks: sinks,
+            to: request, log, registry, watchers: [watcher] + watchers, sinks: sinks,
             keepsRefusals: keepsRefusals, pace: pace)
     }
 
@@ -59,16 +92,39 @@ package final class Reply {
 
     private func pass(_ event: Event) throws(FetchError) {
         if case .head(let head) = event {
+            (page, pageSinks) = (nil, [])
             isWanted =
                 !request.wantsHeadAlone && head.isOne(of: request.mediaTypes)
                 && (head.replyClass == .success || keepsRefusals)
         }
-        for watcher in watchers { try watcher.take(event) }
-        guard isWanted else { return }
-        for sink in sinks { try sink.take(event) }
+        for watcher in watchers { try pass(event, to: watcher) }
+        if isWanted { for sink in sinks { try pass(event, to: sink) } }
+        guard let page else { return }
+        try pass(page.read(event), of: page)
+        if case .body = event { for sink in pageSinks { try sink.flush() } }
+    }
+
+    private func pass(_ event: Event, to sink: any EventSink) throws(FetchError) {
+        try sink.take(event)
+        guard case .head(let head) = event, let pageSink = sink.pageSink else { return }
+        let page = page ?? PageReader(head, base: log.uri, registry: registry)
+        self.page = page
+        pageSinks.append(pageSink)
+        try pageSink.begin(page)
+    }
+
+    private func pass(_ lines: [PageLine], of page: PageReader) throws(FetchError) {
+        for line in lines {
+            let link = page.link(line)
+            for sink in pageSinks { try sink.take(line, link) }
+        }
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
+        for watcher in watchers { watcher.judge(ending) }
+        if let page {
+            try pass(page.finish(isWhole: ending.completeness != .truncated), of: page)
+        }
         for watcher in watchers { try watcher.finish(ending) }
         for sink in sinks {
             let known = log.notes.count

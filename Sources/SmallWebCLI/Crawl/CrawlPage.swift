@@ -5,12 +5,13 @@ internal import SmallWebArchive
 internal import SmallWebRecords
 
 /// The output of one page of a crawl: that of `get`, and its links.
-final class CrawlPage: Output, EventSink {
+final class CrawlPage: Output, PageSink {
     private let crawl: Crawl
     private var entry: CrawlFile.Entry
     private let place: Crawl.Place
     private let inner: URLOutput
-    private var reader: PageReader?
+    /// `nil` before the head of a success.
+    private var page: PageReader?
     /// The lines of its targets.
     private var found: [UInt8] = []
     /// Where the page redirects to.
@@ -31,8 +32,8 @@ final class CrawlPage: Output, EventSink {
             // A run that was killed has left it; no other process writes here.
             unlink(FileOutput.partName(path))
         }
-        (reader, target, isEnough) = (nil, nil, false)
-        try flush()
+        (page, target, isEnough) = (nil, nil, false)
+        try writeFound()
         if crawl.file.begun.remove(entry.n) != nil {
             // The links of an attempt that did not come to its end.
             try crawl.file.append(crawl.file.line(of: entry), waits: false)
@@ -42,50 +43,40 @@ final class CrawlPage: Output, EventSink {
         return .fetch(reply.watched(by: self, to: crawl.request(reply.request, at: place)))
     }
 
-    func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head) where head.replyClass == .success:
-            reader = inner.log.map {
-                PageReader(head, base: $0.uri, registry: crawl.context.fetcher.registry)
-            }
-            try endWithoutLinks(at: head)
-        case .body, .item:
-            for link in reader?.links(in: event) ?? [] { try follow(link) }
-        default: break
-        }
-    }
+    var pageSink: (any PageSink)? { isAnswer ? self : nil }
 
     /// Ends the fetch of a reply whose rest is not wanted.
-    private func endWithoutLinks(at head: Head) throws(FetchError) {
-        let type = head.mediaType?.essence
+    func begin(_ page: PageReader) throws(FetchError) {
+        self.page = page
+        page.require(.links)
+        let type = inner.log?.head?.mediaType?.essence
         // Lines of other text may come as items.
-        let mayHaveLinks = reader?.readsLinks ?? false || type == nil || type == "text/plain"
+        let mayHaveLinks = page.readsLinks || type == nil || type == "text/plain"
         guard entry.readsBody || !crawl.needsBodies && !mayHaveLinks else { return }
         isEnough = true
         throw .cancelled
     }
 
-    func finish(_ ending: Ending) throws(FetchError) {
-        if crawl.isWhole(entry, ending, of: place) {
-            (ending.completeness, ending.outcome, ending.message) = (.unverified, .ok, nil)
-        }
-        for link in reader?.lastLinks(isWhole: ending.completeness != .truncated) ?? [] {
-            try follow(link)
-        }
-        if let target = ending.redirectTarget {
-            let next = try crawl.lines(redirecting: entry, to: target)
-            found += next.lines
-            self.target = next.target
-        }
+    func judge(_ ending: Ending) {
+        guard crawl.isWhole(entry, ending, of: place) else { return }
+        (ending.completeness, ending.outcome, ending.message) = (.unverified, .ok, nil)
     }
 
-    private func follow(_ link: Link) throws(FetchError) {
+    func finish(_ ending: Ending) throws(FetchError) {
+        guard let target = ending.redirectTarget else { return }
+        let next = try crawl.lines(redirecting: entry, to: target)
+        found += next.lines
+        self.target = next.target
+    }
+
+    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
+        guard let link else { return }
         found += try crawl.lines(of: link, on: entry)
         // The page itself is done only when its own line is there.
-        if found.count > 65_536 { try flush() }
+        if found.count > 65_536 { try writeFound() }
     }
 
-    private func flush() throws(FetchError) {
+    private func writeFound() throws(FetchError) {
         guard !found.isEmpty else { return }
         try crawl.file.append(found)
         found = []
@@ -97,7 +88,7 @@ final class CrawlPage: Output, EventSink {
 
     /// The result, or that of a reply whose links have all come, however its body ended.
     private func judged(_ result: Attempt) -> Attempt {
-        let isReadable = reader?.readsLinks ?? true
+        let isReadable = page?.readsLinks ?? true
         guard let log = inner.log, isEnough || !crawl.needsBodies && isAnswer && !isReadable,
             isEnough || result.outcome != .interrupted
         else { return result }
@@ -143,9 +134,9 @@ final class CrawlPage: Output, EventSink {
     func deliver() async throws(FetchError) {
         defer { crawl.end(entry, of: place, verdict) }
         switch verdict {
-        case .again, .left: return try flush()
+        case .again, .left: return try writeFound()
         case .skipped(let reason):
-            try flush()
+            try writeFound()
             return try crawl.skip(entry, reason)
         case .done, .failed: break
         }
@@ -159,7 +150,7 @@ final class CrawlPage: Output, EventSink {
             try StandardStream.output.write(Array(row.utf8)[...], isWhole: true, Patience())
         }
         // A better way to it has been found meanwhile: it is asked again for its links.
-        guard !crawl.file.isOutdated(entry) else { return try flush() }
+        guard !crawl.file.isOutdated(entry) else { return try writeFound() }
         try crawl.file.append(
             found
                 + crawl.file.line(
@@ -168,7 +159,7 @@ final class CrawlPage: Output, EventSink {
 
     private func facts(_ outcome: Outcome) -> [StaticString] {
         guard isAnswer, let head = inner.log?.head else { return [] }
-        let isUnread = entry.depth == 0 && head.mediaType != nil && !(reader?.readsLinks ?? true)
+        let isUnread = entry.depth == 0 && head.mediaType != nil && !(page?.readsLinks ?? true)
         // A body that cannot be decoded has no links that could be read.
         var facts: [StaticString] = [.ok, .protocolError].contains(outcome) ? [] : ["ok"]
         if !head.isOne(of: crawl.rules.mediaTypes) { facts.append("omitted") }

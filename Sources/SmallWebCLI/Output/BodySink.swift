@@ -209,7 +209,9 @@ struct BodyOutput: EventSink {
 struct PageFile: EventSink {
     let file: BodyOutput
     /// Writes to the sink of ``file``.
-    let page: any EventSink
+    let page: TerminalBody
+
+    var pageSink: (any PageSink)? { page.pageSink }
 
     func take(_ event: Event) throws(FetchError) {
         if case .head = event { try file.take(event) }

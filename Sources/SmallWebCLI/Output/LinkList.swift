@@ -4,16 +4,15 @@ internal import SmallWebRecords
 
 /// The links of a page, from gemtext or from the plugin's items: tab-separated lines, on a terminal
 /// columns; or records before the page's own.
-final class LinkList: EventSink {
+final class LinkList: PageSink {
     /// `nil` for records.
     private let sink: BodySink?
     private let records: LinkRecords?
     private let log: FetchLog
-    private let registry: Registry
     private let style: PageStyle?
     private let listsAll: Bool
     /// `nil` before the head.
-    private var reader: PageReader?
+    private var page: PageReader?
     private var rows: [(url: String, text: String)] = []
     private var hasHeader = false
     private var hasLinks = false
@@ -22,44 +21,53 @@ final class LinkList: EventSink {
     private static let rowsMax = 1000
 
     /// - Parameter all: True to include lines without a link.
-    init(to sink: BodySink, log: FetchLog, registry: Registry, _ style: PageStyle, all: Bool) {
-        (self.sink, records, self.log, self.registry) = (sink, nil, log, registry)
+    init(to sink: BodySink, log: FetchLog, _ style: PageStyle, all: Bool) {
+        (self.sink, records, self.log) = (sink, nil, log)
         self.style = Environment.isTerminal(1) && !sink.destination.isFile ? style : nil
         listsAll = all
     }
 
-    init(_ records: LinkRecords, log: FetchLog, registry: Registry, all: Bool) {
-        (sink, self.records, self.log, self.registry) = (nil, records, log, registry)
+    init(_ records: LinkRecords, log: FetchLog, all: Bool) {
+        (sink, self.records, self.log) = (nil, records, log)
         (style, listsAll) = (nil, all)
     }
 
     func take(_ event: Event) throws(FetchError) {
-        switch event {
-        case .head(let head):
-            try sink?.begin(head)
-            reader = PageReader(head, base: log.uri, registry: registry)
-        case .body, .item:
-            for link in reader?.links(in: event) ?? [] { try add(link) }
-            // Columns on a terminal depend on all rows, so rows are buffered.
-            if style == nil, case .body = event { try writeRows() }
-        default: break
-        }
+        if case .head(let head) = event { try sink?.begin(head) }
+    }
+
+    func begin(_ page: PageReader) {
+        self.page = page
+        page.require(.links)
     }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        guard reader != nil else { return }
-        let isWhole = ending.completeness != .truncated
-        for link in reader?.lastLinks(isWhole: isWhole) ?? [] { try add(link) }
+        guard let page else { return }
         try writeRows()
         try sink?.commit(ending)
-        reader?.noteUseless(ending, log, isWarning: records == nil)
-        if records == nil, reader?.readsLinks == true, !hasLinks, ending.outcome == .ok {
+        if !page.readsLinks {
+            noteUseless(ending)
+        } else if records == nil, !hasLinks, ending.outcome == .ok {
             log.note(.note(Note("no-links", "the page has no links")))
         }
     }
 
-    private func add(_ link: Link) throws(FetchError) {
-        guard link.isLink || listsAll else { return }
+    /// Notes that links are not read from this type of page, to explain an empty list.
+    private func noteUseless(_ ending: Ending) {
+        let type = ending.head?.mediaType?.essence ?? "a page without a type"
+        let isXML = type.hasSuffix("xml") || type.hasSuffix("json")
+        var note = Note(
+            "no-links",
+            isXML
+                ? "\(type) that is neither Atom, RSS, JSON Feed nor OPML has no links"
+                : "links are not read from \(type)")
+        // A record always has the note; lines are for scripts, too.
+        note.isWarning = records == nil
+        log.note(.note(note))
+    }
+
+    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
+        guard let link, link.isLink || listsAll else { return }
         if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         hasLinks = true
@@ -68,6 +76,11 @@ final class LinkList: EventSink {
         let mark = style != nil && link.kind == .input ? " (input)" : ""
         rows.append((link.uri?.description ?? "", text + mark))
         if rows.count == Self.rowsMax { try writeRows() }
+    }
+
+    /// Columns on a terminal depend on all rows, so rows are buffered.
+    func flush() throws(FetchError) {
+        if style == nil { try writeRows() }
     }
 
     private func writeRows() throws(FetchError) {
@@ -107,23 +120,5 @@ final class LinkList: EventSink {
             plain.unicodeScalars.append(isControl ? " " : scalar)
         }
         return plain
-    }
-}
-
-extension PageReader {
-    /// Notes that links are not read from this type of page, to explain an empty list.
-    ///
-    /// - Parameter isWarning: True to print it for scripts, too; a record always has the note.
-    fileprivate func noteUseless(_ ending: Ending, _ log: FetchLog, isWarning: Bool) {
-        guard !readsLinks else { return }
-        let type = ending.head?.mediaType?.essence ?? "a page without a type"
-        let isXML = type.hasSuffix("xml") || type.hasSuffix("json")
-        var note = Note(
-            "no-links",
-            isXML
-                ? "\(type) that is neither Atom, RSS, JSON Feed nor OPML has no links"
-                : "links are not read from \(type)")
-        note.isWarning = isWarning
-        log.note(.note(note))
     }
 }

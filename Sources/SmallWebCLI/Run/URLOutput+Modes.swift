@@ -3,9 +3,7 @@ internal import SmallWeb
 internal import SmallWebRecords
 
 extension URLOutput {
-    func sinks(
-        to sink: BodySink, log: FetchLog, _ registry: Registry
-    ) -> [any EventSink] {
+    func sinks(to sink: BodySink, log: FetchLog) -> [any EventSink] {
         let output = settings.output
         let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
@@ -22,8 +20,7 @@ extension URLOutput {
         switch output.listing {
         case .links where records != nil: break
         case .links:
-            sinks.append(
-                LinkList(to: sink, log: log, registry: registry, style, all: output.listsAll))
+            sinks.append(LinkList(to: sink, log: log, style, all: output.listsAll))
         case .refs where isPage:
             sinks.append(
                 RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
@@ -31,18 +28,17 @@ extension URLOutput {
             if let page = output.page, page.isInSession {
                 sinks.append(OpenedPage.Keeper(page, log))
             }
-            sinks.append(page(to: sink.target, log, registry, style))
+            sinks.append(page(to: sink.target, log, style))
         case nil where settings.rendersFiles && sink.destination.isFile:
             sinks.append(
                 PageFile(
                     file: BodyOutput(sink: sink, log: log),
-                    page: page(to: .file(sink), log, registry, style)))
+                    page: page(to: .file(sink), log, style)))
         default: sinks.append(BodyOutput(sink: sink, log: log))
         }
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if let links = records?.links {
-            sinks.append(
-                LinkList(links, log: log, registry: registry, all: output.listsAll))
+            sinks.append(LinkList(links, log: log, all: output.listsAll))
         }
         if output.listing == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)
@@ -53,13 +49,11 @@ extension URLOutput {
     }
 
     /// A page laid out for the terminal, or as markup for other programs.
-    private func page(
-        to target: BodyTarget, _ log: FetchLog, _ registry: Registry, _ style: PageStyle
-    ) -> any EventSink {
+    private func page(to target: BodyTarget, _ log: FetchLog, _ style: PageStyle) -> TerminalBody {
         let isLaidOut = !settings.fetch.wantsRawBody
         let markup = isLaidOut ? settings.output.rendering.markup : nil
         return TerminalBody(
-            to: target, log: log, registry: registry, style: style, isLaidOut: isLaidOut,
+            to: target, log: log, style: style, isLaidOut: isLaidOut,
             page: markup == nil ? settings.output.page : nil, markup: markup)
     }
 }

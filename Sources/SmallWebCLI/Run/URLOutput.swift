@@ -139,7 +139,7 @@ final class URLOutput: Output {
         return .fetch(
             Reply(
                 to: meter.map { Self.measured(request, by: $0) } ?? request, log,
-                watchers: watchers, sinks: sinks(to: sink, log: log, fetcher.registry),
+                fetcher.registry, watchers: watchers, sinks: sinks(to: sink, log: log),
                 keepsRefusals: settings.fetch.keepsRefusals, pace: pace(fetcher.loop)))
     }
 

@@ -27,13 +27,9 @@ final class FeedRun: SubscriptionRun {
         subscription = try Subscription(.feed, context, file)
     }
 
-    func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) -> FeedPageReader {
-        FeedPageReader(
-            PageFeedReader(head, base: log.uri, registry: registry, rules),
-            keepsDocument: passesDocuments)
-    }
+    func reader(_ head: Head) -> PageFeedReader { PageFeedReader(head, rules) }
 
-    func take(_ visit: Visit<FeedPageReader>) async throws(FetchError) {
+    func take(_ visit: Visit<PageFeedReader>) async throws(FetchError) {
         guard let key = visit.key else { return }
         switch visit.result {
         case .gone(isFirst: true) where subscription.hasState:
@@ -45,16 +41,12 @@ final class FeedRun: SubscriptionRun {
     }
 
     private func add(
-        _ reader: FeedPageReader, _ key: String, _ log: FetchLog
+        _ reader: PageFeedReader, _ key: String, _ log: FetchLog
     ) throws(FetchError) {
         let name = URI.display(key)
-        switch reader.page.nature {
+        switch reader.nature {
         case .document where passesDocuments:
             document = reader.document
-            if let absolute = reader.page.document {
-                document = Spool(memoryMax: absolute.count)
-                try document?.append(absolute[...])
-            }
             return
         case .other, .unchanged, .document:
             leftOut += 1
@@ -64,26 +56,26 @@ final class FeedRun: SubscriptionRun {
             return
         case .page, .versions: break
         }
-        if !reader.page.hasHeading {
+        if !reader.hasHeading {
             subscription.messages.error(
                 name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
                 hint: "it must be the whole text of a heading line of gemtext")
         }
         var entries = FeedEntries(countMax: rules.entriesMax)
-        for entry in reader.page.newest() { entries.add(entry) }
-        for entry in reader.page.undated {
+        for entry in reader.newest() { entries.add(entry) }
+        for entry in reader.undated {
             var entry = entry
             entry.time =
                 subscription.hasState
                 ? subscription.state.see(entry.id, at: subscription.now) : 0
             entries.add(entry)
         }
-        if reader.page.hasMore {
+        if reader.hasMore {
             subscription.messages.warning(
                 "\(name): only the first \(PageFeedReader.undatedMax) links without a date")
         }
         let found = entries.newest()
-        if found.isEmpty && reader.page.hasHeading {
+        if found.isEmpty && reader.hasHeading {
             subscription.messages.error(
                 name, .permanentFailure,
                 subscription.settings.feeds.takesUndated
@@ -95,8 +87,8 @@ final class FeedRun: SubscriptionRun {
         let id = FeedText.url(key)
         pages.append(
             Feed(
-                id: id, url: url, title: reader.page.title ?? id,
-                subtitle: reader.page.subtitle, author: log.uri.host ?? id, entries: found))
+                id: id, url: url, title: reader.title ?? id,
+                subtitle: reader.subtitle, author: log.uri.host ?? id, entries: found))
     }
 
     // MARK: The feed
@@ -142,27 +134,5 @@ final class FeedRun: SubscriptionRun {
         let digits = Array(bytes.hex)
         let parts = [0..<8, 8..<12, 12..<16, 16..<20, 20..<32].map { String(digits[$0]) }
         return "urn:uuid:" + parts.joined(separator: "-")
-    }
-}
-
-/// Reads the entries of one page; buffers a page that is a feed already.
-final class FeedPageReader: EventSink {
-    var page: PageFeedReader
-    /// The unchanged bytes.
-    private(set) var document: Spool?
-
-    init(_ page: PageFeedReader, keepsDocument: Bool) {
-        self.page = page
-        document = keepsDocument && page.mayBeDocument ? Spool(memoryMax: 65_536) : nil
-    }
-
-    func take(_ event: Event) throws(FetchError) {
-        page.take(event)
-        if case .body(let bytes) = event, page.mayBeDocument { try document?.append(bytes) }
-        if !page.mayBeDocument { document = nil }
-    }
-
-    func finish(_ ending: Ending) throws(FetchError) {
-        page.finish(isWhole: ending.completeness != .truncated)
     }
 }

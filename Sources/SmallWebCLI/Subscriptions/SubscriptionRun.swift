@@ -9,11 +9,11 @@ internal import SmallWebRecords
 ///
 /// Confined to the run's event loop, like its fetches.
 protocol SubscriptionRun: AnyObject {
-    associatedtype Reader: EventSink
+    associatedtype Reader: PageSink
 
     var subscription: Subscription { get }
 
-    func reader(_ head: Head, _ log: FetchLog, _ registry: Registry) throws(FetchError) -> Reader
+    func reader(_ head: Head) throws(FetchError) -> Reader
 
     /// Handles a finished visit, in the order of the URLs.
     func take(_ visit: Visit<Reader>) async throws(FetchError)
@@ -249,7 +249,7 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
                     url: asked.url ?? "", messages: messages, isVerbose: settings.isVerbose,
                     hidesInput: false), at: 0)
         }
-        return .fetch(Reply(to: request, log, watchers: watchers))
+        return .fetch(Reply(to: request, log, job.fetcher.registry, watchers: watchers))
     }
 
     /// The error for a host in back-off; `nil` if it may be contacted.
@@ -274,20 +274,17 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
             throw hold
         }
         if case .head(let head) = event, head.replyClass == .success, !head.isUnchanged {
-            try read(head)
+            reader = try run.reader(head)
         }
         try reader?.take(event)
     }
 
-    private func read(_ head: Head) throws(FetchError) {
-        guard let log, let fetcher else { return }
-        reader = try run.reader(head, log, fetcher.registry)
-    }
+    var pageSink: (any PageSink)? { reader }
 
     func finish(_ ending: Ending) throws(FetchError) {
         guard ending.outcome == .ok, ending.head?.isUnchanged != true else { return reader = nil }
         // A reply without a head is an empty page.
-        if reader == nil { try read(Head(.success)) }
+        if reader == nil { reader = try run.reader(Head(.success)) }
         try reader?.finish(ending)
     }
 

@@ -35,11 +35,7 @@ final class WatchRun: SubscriptionRun {
         if file.isShared { subscription.state.suffix = WatchStore.suffix(rules) }
     }
 
-    func reader(
-        _ head: Head, _ log: FetchLog, _ registry: Registry
-    ) throws(FetchError) -> WatchedPage {
-        try WatchedPage(head, log, registry, rules)
-    }
+    func reader(_ head: Head) throws(FetchError) -> WatchedPage { try WatchedPage(head, rules) }
 
     func take(_ visit: Visit<WatchedPage>) async throws(FetchError) {
         let last = visit.key.flatMap { subscription.state[$0] }

@@ -28,12 +28,13 @@ struct ComparisonRules {
 }
 
 /// Reads one page for comparison, in bounded memory.
-final class WatchedPage: EventSink {
+final class WatchedPage: PageSink {
     /// Longest text to show a difference of, and longest list of links, in bytes.
     static let keptMax = 1 << 20
 
     private let rules: ComparisonRules
-    private var page: PageReader
+    /// `nil` for a reply without a head.
+    private var page: PageReader?
     private let body: Digest
     private let compared: Digest
     private let isText: Bool
@@ -51,12 +52,8 @@ final class WatchedPage: EventSink {
     /// The reason for the absence of `text`.
     private(set) var textProblem = "it has more than 1 MiB"
 
-    init(_ head: Head, _ log: FetchLog, _ registry: Registry, _ rules: ComparisonRules)
-        throws(FetchError)
-    {
+    init(_ head: Head, _ rules: ComparisonRules) throws(FetchError) {
         self.rules = rules
-        page = PageReader(
-            head, base: log.uri, registry: registry, under: rules.heading, readsSource: true)
         (body, compared) = (try Digest(.sha256), try Digest(.sha256))
         let type = head.mediaType
         isText = type?.isText ?? true
@@ -65,26 +62,22 @@ final class WatchedPage: EventSink {
         linkList = rules.comparesLinks ? [] : nil
     }
 
+    func begin(_ page: PageReader) {
+        self.page = page
+        let isWhole = rules.isOfBody && text == nil
+        page.require(isText && !isWhole ? .source : .feed, under: rules.heading)
+    }
+
     func take(_ event: Event) throws(FetchError) {
-        if case .body(let bytes) = event {
-            size += bytes.count
-            body.update(bytes)
-            guard readsLines else { return }
-        }
-        for line in page.read(event) { try compare(line) }
+        guard case .body(let bytes) = event else { return }
+        size += bytes.count
+        body.update(bytes)
     }
 
-    var isFeed: Bool { page.feed != nil }
-
-    private var readsLines: Bool {
-        isText && (!rules.isOfBody || text != nil || page.mayBeFeed)
-    }
+    var isFeed: Bool { page?.feed != nil }
 
     func finish(_ ending: Ending) throws(FetchError) {
-        for line in page.finish(isWhole: ending.completeness != .truncated) where readsLines {
-            try compare(line)
-        }
-        if let heading = rules.heading, !page.hasHeading {
+        if let heading = rules.heading, page?.hasHeading != true {
             throw FetchError(
                 .protocolError, .body, "no heading \"\(heading)\"",
                 hint: "it must be the whole text of a heading line of gemtext")
@@ -92,7 +85,7 @@ final class WatchedPage: EventSink {
         sha256 = body.finish().hex
         if rules.isOfBody {
             // The time of a feed alone is not news.
-            guard let feed = page.feed, size <= PageReader.feedBytesMax else { return }
+            guard let feed = page?.feed, size <= PageReader.feedBytesMax else { return }
             compared.update(feed.text { $0.address == nil ? [] : nil }[...])
         }
         guard isText || rules.comparesLinks else { return }
@@ -103,9 +96,9 @@ final class WatchedPage: EventSink {
         comparedDigest = rules.basis + ":" + compared.finish().hex
     }
 
-    private func compare(_ line: PageLine) throws(FetchError) {
+    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
         guard line.isIncluded else { return }
-        if rules.comparesLinks, let link = page.link(line), link.isLink { add(link) }
+        if rules.comparesLinks, let link, link.isLink { add(link) }
         if case .item = line.content { return }
         guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line.bytes)
         else { return }

@@ -4,7 +4,7 @@ internal import SmallWebFormats
 
 /// A body on a terminal: gemtext and menus laid out, other text without control characters; or any
 /// page as markup. Refuses binary data.
-final class TerminalBody: EventSink {
+final class TerminalBody: PageSink {
     private enum Form {
         case laidOut
         /// Text without control characters.
@@ -14,27 +14,27 @@ final class TerminalBody: EventSink {
     }
 
     private var form = Form.laidOut
-    /// `nil` before the head.
-    private var reader: PageReader?
+    /// For ``Form/text`` in another charset than UTF-8.
+    private var converter: CharsetConverter?
     private let style: PageStyle
     private let isLaidOut: Bool
     private var view: PageView
     private let target: BodyTarget
     private let log: FetchLog
-    private let registry: Registry
     private let page: OpenedPage?
+    private let format: MarkupWriter.Format?
     private var markup: PageMarkup?
     private var filter = TerminalText.Filter()
+    private var shown: [UInt8] = []
 
     /// - Parameter isLaidOut: False to remove control characters only.
     init(
-        to target: BodyTarget, log: FetchLog, registry: Registry, style: PageStyle,
-        isLaidOut: Bool, page: OpenedPage? = nil, markup: MarkupWriter.Format? = nil
+        to target: BodyTarget, log: FetchLog, style: PageStyle, isLaidOut: Bool,
+        page: OpenedPage? = nil, markup: MarkupWriter.Format? = nil
     ) {
-        self.markup = markup.map { PageMarkup(writer: MarkupWriter($0), registry: registry) }
+        format = markup
         self.target = target
         self.log = log
-        self.registry = registry
         self.page = page
         self.style = style
         self.isLaidOut = isLaidOut
@@ -44,9 +44,9 @@ final class TerminalBody: EventSink {
     func take(_ event: Event) throws(FetchError) {
         if case .head(let head) = event { return try begin(head) }
         switch (form, event) {
-        case (.laidOut, _): try show(reader?.read(event) ?? [])
         case (.text, .body(let bytes)):
-            try target.write(filter.filter(reader?.text(of: bytes) ?? [])[...])
+            let text = (converter?.convert(bytes)).map { $0[...] } ?? bytes
+            try target.write(filter.filter(text)[...])
         case (.bytes, .body(let bytes)): try target.write(bytes)
         default: break
         }
@@ -57,19 +57,19 @@ final class TerminalBody: EventSink {
         let type = head.mediaType
         if let type, !type.isText {
             // With --render a program gets unsupported types unchanged.
-            guard style.isForReading || markup != nil || Environment.isTerminal(1) else {
+            guard style.isForReading || format != nil || Environment.isTerminal(1) else {
                 form = .bytes
                 return
             }
             page?.isRefused = true
             throw refusal(of: type)
         }
-        let reader = PageReader(head, base: log.uri, registry: registry)
-        self.reader = reader
+        let kind = PageReader.Kind(head)
         // The source of a feed is shown as it is, but by a reader.
-        let isPage = isLaidOut && (reader.kind == .gemtext || reader.kind == .menu)
-        form = isPage || style.isForReading || markup != nil ? .laidOut : .text
-        view = PageView(style: style, isMenu: reader.kind == .menu)
+        let isPage = isLaidOut && (kind == .gemtext || kind == .menu)
+        form = isPage || style.isForReading || format != nil ? .laidOut : .text
+        if form == .text { converter = PageReader.converter(head) }
+        view = PageView(style: style, isMenu: kind == .menu)
         if page?.isInSession ?? false {
             let age = log.recalled.map { " (as of \(UTCDate.second($0.date).prefix(10)))" } ?? ""
             try target.write(style.dim(TerminalText.escapeLine(log.uri.display) + age) + "\n")
@@ -77,7 +77,7 @@ final class TerminalBody: EventSink {
     }
 
     private func refusal(of type: MediaType) -> FetchError {
-        guard style.isForReading || markup != nil || !Environment.isTerminal(1) else {
+        guard style.isForReading || format != nil || !Environment.isTerminal(1) else {
             return FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
                 hint: "save it with -O or -o FILE, or insist with -o -")
@@ -89,20 +89,28 @@ final class TerminalBody: EventSink {
                 ? nil : "save it: smallweb get -O URL, or -o FILE")
     }
 
-    private func show(_ lines: [PageLine]) throws(FetchError) {
-        if markup != nil {
-            let bytes = lines.flatMap { markup?.bytes(of: $0, reader?.link($0)) ?? [] }
-            return bytes.isEmpty ? () : try target.write(bytes[...])
+    var pageSink: (any PageSink)? { form == .laidOut ? self : nil }
+
+    func begin(_ page: PageReader) {
+        page.require(.text)
+        markup = format.map { PageMarkup(writer: MarkupWriter($0), registry: page.registry) }
+    }
+
+    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
+        shown += markup?.bytes(of: line, link) ?? Array(view.lines(of: line, link).utf8)
+        switch line.content {
+        case .item: try flush()
+        case .gemtext(let line):
+            guard case .heading = line.kind, page?.title == "" else { break }
+            page?.title = String(PageView.plain(line.text).prefix(200))
+        case .text: break
         }
-        var shown = ""
-        for line in lines {
-            shown += view.lines(of: line, reader?.link(line))
-            if case .gemtext(let line) = line.content, case .heading = line.kind, page?.title == ""
-            {
-                page?.title = String(PageView.plain(line.text).prefix(200))
-            }
-        }
-        if !shown.isEmpty { try target.write(shown) }
+    }
+
+    func flush() throws(FetchError) {
+        guard !shown.isEmpty else { return }
+        try target.write(shown[...])
+        shown.removeAll(keepingCapacity: true)
     }
 
     /// Writes the buffered rest, and a line end if the text has none.
@@ -110,11 +118,11 @@ final class TerminalBody: EventSink {
         defer { page?.targets = view.targets }
         switch form {
         case .laidOut:
-            try show(reader?.finish(isWhole: ending.completeness != .truncated) ?? [])
+            try flush()
             if let rest = markup?.writer.finish() { return try target.write(rest[...]) }
             try target.write(view.references())
         case .text:
-            var rest = filter.filter(reader?.text(of: [], isLast: true) ?? [], isLast: true)
+            var rest = filter.filter((converter?.finish() ?? [])[...], isLast: true)
             if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }
             try target.write(rest[...])
         case .bytes: break
