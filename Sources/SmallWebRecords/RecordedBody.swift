@@ -6,6 +6,7 @@ package import SmallWeb
 package final class RecordedBody: EventSink {
     private let options: RecordOptions
     private let scope: RecordScope
+    private let log: FetchLog?
     private let records: RecordStream
     private let digest: Digest?
     private var chunks = ChunkWriter()
@@ -17,10 +18,10 @@ package final class RecordedBody: EventSink {
     private var omission: String?
     private var hasBegun = false
 
-    init(_ records: RecordStream, _ options: RecordOptions, _ scope: RecordScope) {
-        self.records = records
-        self.options = options
-        self.scope = scope
+    init(
+        _ records: RecordStream, _ log: FetchLog?, _ options: RecordOptions, _ scope: RecordScope
+    ) {
+        (self.records, self.log, self.options, self.scope) = (records, log, options, scope)
         // Without libcrypto there is no hash, and the record has `null`.
         digest = try? Digest(.sha256)
     }
@@ -33,14 +34,12 @@ package final class RecordedBody: EventSink {
         }
     }
 
+    private var wanted: Request.Wanted { log?.wanted ?? .body }
+
     private func begin(_ head: Head) {
         hasBegun = !head.isUnchanged
-        if scope.wantsHeadAlone {
-            omission = "head"
-        } else if !head.isOne(of: scope.mediaTypes) {
-            omission = "not-wanted"
-        } else if !scope.wantsBody(of: head) {
-            omission = "error-status"
+        if wanted != .body {
+            omission = wanted.rawValue
         } else if options.body == .none || records.target == nil {
             omission = "none-requested"
         } else if !options.streamsBodies && options.body != .file {
@@ -51,9 +50,7 @@ package final class RecordedBody: EventSink {
     }
 
     /// True if the digest is the body's, not a rest's, and there is a body.
-    private var isWhole: Bool {
-        hasBegun && !["head", "not-wanted"].contains(omission) && !scope.isRest
-    }
+    private var isWhole: Bool { hasBegun && !wanted.isHeadEnough && !scope.isRest }
     private var isStreamed: Bool { options.streamsBodies && omission == nil }
     var hasWritten: Bool { chunks.count > 0 }
 
@@ -111,7 +108,7 @@ package final class RecordedBody: EventSink {
         if let path { return .path(path) }
         if let omission {
             let isEmpty = log?.bodyBytes ?? 0 == 0
-            return omission == "error-status" && isEmpty ? .null : .omitted(omission)
+            return wanted == .refusal && isEmpty ? .null : .omitted(omission)
         }
         if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }

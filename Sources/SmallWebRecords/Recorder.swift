@@ -6,13 +6,8 @@ package enum Listing: Sendable { case refs, links, records }
 
 /// The settings of a request that its records depend on.
 package struct RecordScope {
-    package var wantsHeadAlone = false
-    /// As in the request.
-    package var mediaTypes: [String] = []
     /// True if the reply is the rest of a body that is partly there.
     package var isRest = false
-    /// True to deliver the bodies of refusals.
-    package var keepsRefusals = false
     package var listing: Listing?
     /// True to write records of a page's links, whatever ``listing`` is.
     package var withLinks = false
@@ -20,12 +15,6 @@ package struct RecordScope {
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
     package init() {}
-
-    /// True if the body of a reply with this head is delivered.
-    package func wantsBody(of head: Head) -> Bool {
-        !wantsHeadAlone && head.isOne(of: mediaTypes)
-            && (head.replyClass == .success || keepsRefusals)
-    }
 }
 
 /// Words the hint and the expectation of an error for the user.
@@ -81,13 +70,11 @@ package final class Recorder {
         self.registry = registry
         self.wording = wording
         records = RecordStream(subject: subject, target: target)
-        body = RecordedBody(records, options, scope)
+        body = RecordedBody(records, log, options, scope)
         refs = scope.listing == .refs ? RefRecords(records) : nil
         links =
             scope.listing == .links || scope.withLinks ? LinkRecords(records) : nil
-        items =
-            scope.listing == .records || scope.listing == nil && !scope.wantsHeadAlone
-            ? ItemRecords(records) : nil
+        items = [.records, nil].contains(scope.listing) ? ItemRecords(records) : nil
     }
 
     /// The sinks that take every event of an exchange.
@@ -195,7 +182,7 @@ package final class Recorder {
         if isUnchanged || head?.isUnchanged ?? false { writer.member("unchanged", true) }
         let isComplete: Bool? =
             switch ending.completeness {
-            case .complete: scope.wantsHeadAlone ? nil : true
+            case .complete: log?.wanted == .headAlone ? nil : true
             case .unverified: nil
             case .truncated: false
             }

@@ -55,7 +55,9 @@ final class Delivery {
         }
         // While a fast server sends, nothing else checks the deadline.
         try LongWork.check(hop.deadline)
-        if case .head(let head) = event, !head.hasNoBody, !wantsBody(of: head) {
+        if case .head(let head) = event, !head.hasNoBody,
+            log.wanted.isHeadEnough || !wantsRefusals && log.wanted == .refusal
+        {
             isEnough = true
             throw .cancelled
         }
@@ -85,11 +87,6 @@ final class Delivery {
                 .tooLarge, .body, "the body of the redirect itself is too large",
                 expected: String(Self.redirectBytesMax))
         }
-    }
-
-    private func wantsBody(of head: Head) -> Bool {
-        !request.wantsHeadAlone && head.isOne(of: request.mediaTypes)
-            && (wantsRefusals || head.replyClass == .success)
     }
 
     /// Passes on the rest of a menu, when the plugin has returned.

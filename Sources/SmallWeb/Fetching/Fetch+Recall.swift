@@ -12,7 +12,7 @@ extension Fetch {
         guard let recall = network.recall else { return try await exchange(over: network) }
         let identity = try fetcher.options.identities.identity(
             for: request.uri, origin: origin, in: fetcher.registry)
-        guard identity == nil, handler.isSafe(request) else {
+        guard handler.isSafe(request, hasIdentity: identity != nil) else {
             let ending = try await exchange(over: network)
             if [.success, .redirect].contains(ending.head?.replyClass ?? .success) {
                 forget(request.uri)

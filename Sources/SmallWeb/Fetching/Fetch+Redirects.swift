@@ -37,25 +37,13 @@ extension Fetch {
             if fetcher.options.http.isSpecial && !next.scheme.dialsForItself {
                 throw .redirect("not leaving HTTP's socket or host for \(uri.display)")
             }
-            next.limits = request.limits
-            next.wantsRawBody = request.wantsRawBody
-            next.wantsHeadAlone = request.wantsHeadAlone
-            if !request.mediaTypes.isEmpty { next.mediaTypes = request.mediaTypes }
-            next.allowsEmptyReply = request.allowsEmptyReply
-            next.wantsItems = request.wantsItems
-            next.validator = request.validator
-            next.referencePatterns = request.referencePatterns
             guard request.resumeOffset == nil || next.scheme.canResume else {
                 throw .redirect("\(next.scheme.name) cannot resume: \(uri.display)")
             }
-            (next.resumeOffset, next.bodyState) = (request.resumeOffset, request.bodyState)
             let carried = handler.carried(
                 from: request, status: status, isSameOrigin: isSameOrigin(next))
-            next.options = carried.options
-            next.input = carried.input
-            next.isInputSecret = request.isInputSecret && carried.input != nil
-            next.programSecrets = request.programSecrets
-            return (next, Self.note(carried.leftOut, next.uri))
+            let note = Self.note(carried.leftOut, next.uri)
+            return (request.onward(to: next, with: carried), note)
         } catch {
             if error.outcome == .redirectRefused { throw error }
             if error.outcome == .unsupportedScheme {

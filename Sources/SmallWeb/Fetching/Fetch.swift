@@ -52,8 +52,10 @@ struct Fetch {
         (self.attempt, self.wantsRefusals) = (attempt, wantsRefusals)
         self.fetcher = fetcher
         self.log = log
+        log.wanted = request.wants(nil)
         self.emit = { event async throws(FetchError) in
             guard let event = log.admit(event) else { return }
+            if case .head(let head) = event { log.wanted = request.wants(head) }
             try await emit(event)
         }
         self.request = request

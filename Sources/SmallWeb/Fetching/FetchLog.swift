@@ -15,6 +15,8 @@ package final class FetchLog {
     package private(set) var connection: Connection?
     /// Unix time of the recording that has answered, and true if the server was asked in vain.
     package internal(set) var recalled: (date: Int, isStale: Bool)?
+    /// By the request, and by ``head`` once that is there.
+    package internal(set) var wanted = Request.Wanted.body
     /// Includes the facts that came after it.
     package private(set) var head: Head?
     /// Remarks of all hops, in order: at most 1,000 or 256 KiB of them, and one that says that

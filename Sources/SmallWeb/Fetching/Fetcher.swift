@@ -142,10 +142,8 @@ package final class Fetcher: Sendable {
         guard !request.options.isEmpty || request.input != nil,
             let handler = registry[request.scheme.name]?.handler
         else { return request }
-        let carried = handler.carried(from: request, status: nil, isSameOrigin: false)
-        var request = request
-        (request.options, request.input) = (carried.options, carried.input)
-        return request
+        return request.onward(
+            to: request, with: handler.carried(from: request, status: nil, isSameOrigin: false))
     }
 
     /// Runs a fetch, redirects included, and passes its events to `emit` as they happen.

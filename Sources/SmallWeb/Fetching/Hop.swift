@@ -74,7 +74,7 @@ package final class Hop {
     ///
     /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
     func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
-        var resolver = fetcher.options.resolver
+        let resolver = fetcher.options.resolver
         if let own = connection?.endpoint, own.description != endpoint.description,
             endpoint.security == .none, scheme.isForeign(endpoint.port)
         {
@@ -84,11 +84,7 @@ package final class Hop {
         guard let connection, !(connection.isPrivate && mayLeadToPrivate),
             !fetcher.options.http.isSpecial
         else { return resolver }
-        guard !Resolver.isPrivate(literal: endpoint.host) else {
-            throw .privateAddress(endpoint.host)
-        }
-        resolver.refusesPrivate = true
-        return resolver
+        return try resolver.refusingPrivate(endpoint)
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {

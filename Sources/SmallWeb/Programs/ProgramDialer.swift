@@ -79,7 +79,7 @@ final class ProgramDialer: ProgramNetwork {
         if endpoint.host == program.host, let address = first?.address, isDirect {
             resolver.overrides[endpoint.description] = [address]
         } else if !(try await mayBePrivate(program)) {
-            try Self.refusePrivate(&resolver, endpoint)
+            resolver = try resolver.refusingPrivate(endpoint)
         }
         switch kind {
         case .tcp:
@@ -186,9 +186,8 @@ final class ProgramDialer: ProgramNetwork {
     /// A redirect is sent by a server, or the program: from the internet it leads to no private
     /// address.
     private func resolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
-        var resolver = hop.fetcher.options.resolver
-        if !(try await originMayBePrivate()) { try Self.refusePrivate(&resolver, endpoint) }
-        return resolver
+        let resolver = hop.fetcher.options.resolver
+        return try await originMayBePrivate() ? resolver : resolver.refusingPrivate(endpoint)
     }
 
     /// True if the first URL leads to a private address, or no redirect has led here.
@@ -198,16 +197,6 @@ final class ProgramDialer: ProgramNetwork {
             let port = origin.port ?? hop.registry[origin.scheme]?.scheme.defaultPort
         else { return false }
         return try await isPrivate(Endpoint(host: host, port: port, security: .none))
-    }
-
-    private static func refusePrivate(
-        _ resolver: inout Resolver, _ endpoint: Endpoint
-    ) throws(FetchError) {
-        resolver.refusesPrivate = true
-        // A proxy looks names up, which are not known here.
-        guard !Resolver.isPrivate(literal: endpoint.host) else {
-            throw .privateAddress(endpoint.host)
-        }
     }
 
     /// The trust store by the rules of the manifest: TLS that a program asks for has no scheme of

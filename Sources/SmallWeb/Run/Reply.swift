@@ -49,7 +49,6 @@ package final class Reply {
     package let log: FetchLog
     private let watchers: [any EventSink]
     private let sinks: [any EventSink]
-    private let keepsRefusals: Bool
     private let pace: Pace?
     private let registry: Registry
     /// `nil` without a sink for lines.
@@ -61,23 +60,21 @@ package final class Reply {
     /// - Parameters:
     ///   - watchers: Receive every event.
     ///   - sinks: Receive the reply, from its head on, if it is wanted.
-    ///   - keepsRefusals: True if the reply is wanted even if it is not a success.
     ///   - registry: Has the schemes of links.
     ///   - pace: Limits the rate of the body; `nil` for no limit.
     package init(
         to request: Request, _ log: FetchLog, _ registry: Registry, watchers: [any EventSink],
-        sinks: [any EventSink] = [], keepsRefusals: Bool = false, pace: Pace? = nil
+        sinks: [any EventSink] = [], pace: Pace? = nil
     ) {
         self.registry = registry
         (self.request, self.log, self.watchers, self.sinks) = (request, log, watchers, sinks)
-        (self.keepsRefusals, self.pace) = (keepsRefusals, pace)
+        self.pace = pace
     }
 
     /// The same for another request, with a first watcher.
     package func watched(by watcher: any EventSink, to request: Request) -> Reply {
         Reply(
-            to: request, log, registry, watchers: [watcher] + watchers, sinks: sinks,
-            keepsRefusals: keepsRefusals, pace: pace)
+            to: request, log, registry, watchers: [watcher] + watchers, sinks: sinks, pace: pace)
     }
 
     func take(_ event: Event) async throws(FetchError) {
@@ -91,11 +88,9 @@ package final class Reply {
     }
 
     private func pass(_ event: Event) throws(FetchError) {
-        if case .head(let head) = event {
+        if case .head = event {
             (page, pageSinks) = (nil, [])
-            isWanted =
-                !request.wantsHeadAlone && head.isOne(of: request.mediaTypes)
-                && (head.replyClass == .success || keepsRefusals)
+            isWanted = log.wanted == .body
         }
         for watcher in watchers { try pass(event, to: watcher) }
         if isWanted { for sink in sinks { try pass(event, to: sink) } }

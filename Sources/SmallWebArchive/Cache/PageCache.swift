@@ -109,7 +109,8 @@ package final class PageCache: Sendable {
     package func recording(_ network: Network) -> Network {
         network.tapped { [self] request, hop in
             let handler = hop.registry[request.scheme.name]?.handler
-            guard !hop.hasIdentity, handler?.isSafe(request) ?? false, let archive = writer()
+            guard handler?.isSafe(request, hasIdentity: hop.hasIdentity) ?? false,
+                let archive = writer()
             else { return nil }
             return RecordingTap(request, hop, archive)
         }

@@ -113,6 +113,7 @@ struct FittedSettings {
             || !destination.isFile && settings.output.laysPagesOut || settings.rendersFiles
         request.wantsHeadAlone = settings.fetch.wantsHeadAlone
         if !settings.crawl.mediaTypes.isEmpty { request.mediaTypes = settings.crawl.mediaTypes }
+        if settings.fetch.keepsRefusals { request.keepsRefusals = true }
         request.limits.connectSeconds = settings.fetch.connectSeconds
         request.limits.idleSeconds = settings.fetch.readSeconds
         request.limits.totalSeconds = settings.fetch.totalSeconds

@@ -140,7 +140,7 @@ final class URLOutput: Output {
             Reply(
                 to: meter.map { Self.measured(request, by: $0) } ?? request, log,
                 fetcher.registry, watchers: watchers, sinks: sinks(to: sink, log: log),
-                keepsRefusals: settings.fetch.keepsRefusals, pace: pace(fetcher.loop)))
+                pace: pace(fetcher.loop)))
     }
 
     /// `nil` without a limit of the rate.
@@ -191,7 +191,7 @@ final class URLOutput: Output {
             exchange.request.input == nil || exchange.hidesInput,
             let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
             // The prompt itself is the result of `head`.
-            !settings.fetch.wantsHeadAlone
+            exchange.request.wants(head) != .headAlone
         else { return .end(ending) }
         let asker = ending.uri.hostAndPort ?? url
         let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"

@@ -163,10 +163,7 @@ extension Request.Options {
 extension RecordScope {
     init(_ settings: Settings) {
         self.init()
-        wantsHeadAlone = settings.fetch.wantsHeadAlone
-        mediaTypes = settings.crawl.mediaTypes
         isRest = settings.fetch.resume != .fromStart
-        keepsRefusals = settings.fetch.keepsRefusals
         listing = settings.output.listing
         withLinks = settings.output.withLinks
         guard let directory = settings.output.directory else { return }

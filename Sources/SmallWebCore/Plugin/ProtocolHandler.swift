@@ -66,9 +66,12 @@ extension ProtocolHandler {
     }
 
     /// True if `request` is for a page that anyone may have: it may be kept, and a recording may
-    /// answer. An identity is not looked for.
-    package func isSafe(_ request: Request) -> Bool {
-        request.input == nil && request.secretValues.isEmpty && !carriesData(request)
+    /// answer.
+    ///
+    /// - Parameter hasIdentity: True if a client certificate is shown.
+    package func isSafe(_ request: Request, hasIdentity: Bool) -> Bool {
+        !hasIdentity && request.input == nil && request.secretValues.isEmpty
+            && !carriesData(request)
     }
 
     /// All options but the secrets of another origin, and no input.

@@ -5,13 +5,14 @@ internal import Glibc
 public struct Request: Sendable {
     private struct Parts: Sendable {
         var uri: URI
-        let scheme: Scheme
+        var scheme: Scheme
         var input: [UInt8]?
         var isInputSecret = false
         var programSecrets: [[UInt8]] = []
         var wantsRawBody = false
         var wantsHeadAlone = false
         var mediaTypes: [String] = []
+        var keepsRefusals = false
         var allowsEmptyReply = false
         var options = Request.Options()
         var resumeOffset: Int?
@@ -63,6 +64,11 @@ public struct Request: Sendable {
     package var mediaTypes: [String] {
         get { parts.value.mediaTypes }
         set { parts.value.mediaTypes = newValue }
+    }
+    /// True to deliver the body of a refusal, too.
+    package var keepsRefusals: Bool {
+        get { parts.value.keepsRefusals }
+        set { parts.value.keepsRefusals = newValue }
     }
     /// True if a reply without a single byte is a success, also where the protocol has no other
     /// sign of a reply.
@@ -143,6 +149,39 @@ public struct Request: Sendable {
 }
 
 extension Request {
+    /// The body of a reply is wanted, or not for the reason that a record gives.
+    package enum Wanted: String, Sendable {
+        case body
+        case headAlone = "head"
+        case otherType = "not-wanted"
+        /// It is read all the same, as some servers say more in it.
+        case refusal = "error-status"
+
+        /// True to end the fetch at the head.
+        package var isHeadEnough: Bool { self == .headAlone || self == .otherType }
+    }
+
+    /// - Parameter head: `nil` for a reply without one.
+    package func wants(_ head: Head?) -> Wanted {
+        if wantsHeadAlone { return .headAlone }
+        guard let head else { return .body }
+        if !head.isOne(of: mediaTypes) { return .otherType }
+        return head.replyClass == .success || keepsRefusals ? .body : .refusal
+    }
+
+    /// The request after a redirect: this one to another URI, without its upload.
+    ///
+    /// - Parameters:
+    ///   - next: Has the URI and its scheme.
+    ///   - carried: Options and input that may go there.
+    package func onward(to next: Request, with carried: Carried) -> Request {
+        var request = self
+        (request.parts.value.uri, request.parts.value.scheme) = (next.uri, next.scheme)
+        (request.options, request.input, request.upload) = (carried.options, carried.input, nil)
+        request.isInputSecret = isInputSecret && carried.input != nil
+        return request
+    }
+
     /// Identifies the state of a resource in an earlier reply.
     public struct Validator: Sendable, Hashable {
         /// The URI of that reply. Used for no other resource, though a redirect may lead to it.

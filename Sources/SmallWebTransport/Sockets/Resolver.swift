@@ -68,6 +68,17 @@ public struct Resolver: Sendable {
         try await addresses(of: endpoint, on: loop, by: deadline).contains { $0.isPrivate }
     }
 
+    /// A copy for a server that a reply or a program has chosen: it leads to no private address.
+    /// Where a proxy looks names up, only a literal is known here.
+    ///
+    /// - Throws: `connect` for such an address.
+    package func refusingPrivate(_ endpoint: Endpoint) throws(FetchError) -> Resolver {
+        guard !Self.isPrivate(literal: endpoint.host) else { throw .privateAddress(endpoint.host) }
+        var resolver = self
+        resolver.refusesPrivate = true
+        return resolver
+    }
+
     /// True if an IP literal is private or loopback; false for names.
     package static func isPrivate(literal host: String) -> Bool {
         SocketAddress(literal: host, port: 0)?.isPrivate ?? false
