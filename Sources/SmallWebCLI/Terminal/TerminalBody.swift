@@ -97,7 +97,11 @@ final class TerminalBody: PageSink {
     }
 
     func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
-        shown += markup?.bytes(of: line, link) ?? Array(view.lines(of: line, link).utf8)
+        if let bytes = markup?.bytes(of: line, link) {
+            shown += bytes
+        } else {
+            shown.append(view.lines(of: line, link))
+        }
         switch line.content {
         case .item: try flush()
         case .gemtext(let line):
