@@ -65,10 +65,13 @@ package struct Completion {
     }
 
     private mutating func offerOptions(_ word: String) {
-        let all = Option.all + line.programs
-        let options = line.command.map { all.filter($0.takes) } ?? all
         let isNegation = word.hasPrefix("--no")
-        for option in options where !option.isSecret {
+        let beginning = isNegation ? "" : String(word.dropFirst(2))
+        // The name first: few options have the one that is typed.
+        for option in [Option.all, line.programs].joined()
+        where option.long.hasPrefix(beginning) && !option.isSecret
+            && line.command?.takes(option) ?? true
+        {
             // Options with values may be repeated; a second switch has no effect.
             let isUsed = line.used.contains(option.long) && option.valueName == nil
             if isUsed { continue }

@@ -23,8 +23,9 @@ package struct Command: Sendable, Adjustable {
     /// For an action including the command's name.
     package private(set) var name: String
     package let summary: String
-    /// Several sentences for the manual.
-    package private(set) var manual: String
+    /// Several sentences for the manual; of an action perhaps the summary alone.
+    package var manual: String { text.isEmpty ? Help.sentence(summary) : text }
+    private let text: String
     /// Command lines, each with its purpose.
     package let examples: [(String, String)]
     /// Kinds of the operands in order; the last one also stands for all further operands.
@@ -50,9 +51,9 @@ package struct Command: Sendable, Adjustable {
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.synopsis = synopsis
-        name = String(synopsis.prefix { $0 != " " })
+        name = String(Substring(synopsis.utf8.prefix { $0 != ASCII.space }))
         self.summary = summary
-        self.manual = manual
+        text = manual
         self.examples = examples.map { ($0, $1) }
         self.operands = operands
         self.taker = taker
@@ -77,9 +78,11 @@ package struct Command: Sendable, Adjustable {
             action.taker = taker
             action.optionNames += options
             action.name = "\(name) \(action.name)"
-            let usages = action.synopsis.split(whereSeparator: \.isNewline)
-            action.synopsis = usages.map { "\(name) \($0)" }.joined(separator: "\n")
-            if action.manual.isEmpty { action.manual = Help.sentence(action.summary) }
+            // By bytes, and without joined(): this is done for commands that are not called.
+            let usages = action.synopsis.utf8.split(separator: ASCII.lineFeed)
+            action.synopsis = usages.reduce(into: "") {
+                $0 += "\($0.isEmpty ? "" : "\n")\(name) \(Substring($1))"
+            }
             action.visits = false
             return action
         }

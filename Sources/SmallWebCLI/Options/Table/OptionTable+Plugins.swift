@@ -32,6 +32,9 @@ extension Option {
         func isNamed(_ option: Option) -> Bool {
             option.long == long || option.aliases.contains(String(long))
         }
+        // Only `feed` and `watch` have options with the names of others.
+        let own = own.filter(isNamed)
+        if own.count == 1, own[0].group != .feeds { return own[0] }
         guard let first = all.firstIndex(where: isNamed) else { return nil }
         // Most names are unique; then calling `isWanted` would create the command for nothing.
         let others = all[(first + 1)...].filter(isNamed)
@@ -61,7 +64,7 @@ extension Option {
         for option in declared {
             let made = made(from: option)
             let isTaken = made.contains { new in
-                (known + options).contains { $0.long == new.long }
+                [known, options].contains { $0.contains { $0.long == new.long } }
             }
             if !isTaken { options += made }
         }

@@ -5,16 +5,23 @@ internal import SmallWebRecords
 extension Option {
     /// All options, in the order of the help texts.
     package static let all: [Option] = {
-        var all: [Option] = []
-        // `+=` with reserved capacity avoids the copies of chained `+`.
-        all.reserveCapacity(128)
-        for part in [
-            output, reading, json, requests, bulk, workers, feeds, crawling, refs, ofPlugins,
-            limits, archive,
-            connection,
-            proxies, programs, engine, trust, identity, messages, daily,
-        ] { all += part }
+        var all = own
+        let place = all.firstIndex { $0.group == .limits } ?? all.endIndex
+        all.insert(contentsOf: ofPlugins, at: place)
         return all
+    }()
+
+    /// Those that no plugin declares: it takes longer to make those of plugins than all of these.
+    static let own: [Option] = {
+        var own: [Option] = []
+        // `+=` with reserved capacity avoids the copies of chained `+`.
+        own.reserveCapacity(128)
+        for part in [
+            output, reading, json, requests, bulk, workers, feeds, crawling, refs,
+            limits, archive, connection, proxies, programs, engine, trust, identity, messages,
+            daily,
+        ] { own += part }
+        return own
     }()
 
     private static let output: [Option] = [
