@@ -105,7 +105,7 @@ extension Fetch {
     /// `nil` for a request without a connection.
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
-        return try fetcher.options.network.way(request, fetcher(for: request).options)
+        return try fetcher.options.network.way(request, fetcher(for: request))
     }
 
     func isSameOrigin(_ next: Request) -> Bool {

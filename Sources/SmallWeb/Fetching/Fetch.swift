@@ -54,7 +54,11 @@ struct Fetch {
         self.log = log
         log.wanted = request.wants(nil)
         self.emit = { event async throws(FetchError) in
-            guard let event = log.admit(event) else { return }
+            if case .note(let note) = event {
+                guard let note = log.admit(note) else { return }
+                return try await emit(.note(note))
+            }
+            log.note(event)
             if case .head(let head) = event { log.wanted = request.wants(head) }
             try await emit(event)
         }

@@ -46,22 +46,18 @@ package final class FetchLog {
         programConnections = nil
     }
 
-    /// Notes an event that happens now.
+    /// Notes a note that comes now.
     ///
-    /// - Returns: The event to pass on; `nil` for notes beyond the limits: some plugins send notes
-    ///   without end.
-    func admit(_ event: Event) -> Event? {
-        guard case .note(let note) = event else {
-            self.note(event)
-            return event
-        }
+    /// - Returns: The note to pass on; `nil` beyond the limits: some plugins send notes without
+    ///   end.
+    func admit(_ note: Note) -> Note? {
         guard !hasDroppedNotes else { return nil }
         noteBytes += note.code.utf8.count + note.message.utf8.count
         hasDroppedNotes = notes.count >= Self.notesMax || noteBytes > Self.noteBytesMax
-        let admitted = Event.note(
+        let admitted =
             hasDroppedNotes
-                ? Note("notes-dropped", "there were more notes than are kept") : note)
-        self.note(admitted)
+            ? Note("notes-dropped", "there were more notes than are kept") : note
+        self.note(.note(admitted))
         return admitted
     }
 
@@ -72,9 +68,8 @@ package final class FetchLog {
         case .connected(let connection):
             // The server that was asked; its reply may lead a plugin to others as well. A second
             // event for the same place means that it has TLS by now.
-            let place = connection.endpoint.description
-            let isOther = self.connection.map { $0.endpoint.description != place } ?? false
-            if !isOther { self.connection = connection }
+            let isSame = self.connection?.endpoint.isSameServer(as: connection.endpoint)
+            if isSame ?? true { self.connection = connection }
         case .redirect(let redirect):
             redirects.append(redirect)
             uri = redirect.to

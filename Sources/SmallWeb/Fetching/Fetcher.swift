@@ -29,16 +29,6 @@ package final class Fetcher: Sendable {
             @Sendable (URI) throws(FetchError) -> (TrustStore, HTTPSettings, ProxySettings)
 
         package init(trustStore: TrustStore) { self.trustStore = trustStore }
-
-        func way(
-            for scheme: Scheme, to endpoint: Endpoint
-        ) throws(FetchError) -> ProxySettings.Choice {
-            // A Unix socket replaces the network, and so all proxies.
-            guard !scheme.dialsForItself || http.unixSocket == nil else {
-                return .init(route: .direct, reason: nil)
-            }
-            return try proxies.choice(for: scheme, to: endpoint)
-        }
     }
 
     package let registry: Registry
@@ -61,6 +51,16 @@ package final class Fetcher: Sendable {
         self.options = options
         self.loop = loop
         self.thread = thread
+    }
+
+    func way(
+        for scheme: Scheme, to endpoint: Endpoint
+    ) throws(FetchError) -> ProxySettings.Choice {
+        // A Unix socket replaces the network, and so all proxies.
+        guard !scheme.dialsForItself || options.http.unixSocket == nil else {
+            return .init(route: .direct, reason: nil)
+        }
+        return try options.proxies.choice(for: scheme, to: endpoint)
     }
 
     /// A copy on another loop, with TLS sessions of its own.

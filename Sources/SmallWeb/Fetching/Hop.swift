@@ -66,7 +66,7 @@ package final class Hop {
     /// The client certificate for a server; `nil` for one that a reply has named, which gets
     /// nothing meant for another. The server is the same where TLS begins later.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {
-        identity?.endpoint.description == endpoint.description ? identity?.shown : nil
+        identity.flatMap { $0.endpoint.isSameServer(as: endpoint) ? $0.shown : nil }
     }
 
     /// The resolver for a server that a reply names. A reply from the internet leads to no private
@@ -75,7 +75,7 @@ package final class Hop {
     /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
     func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
         let resolver = fetcher.options.resolver
-        if let own = connection?.endpoint, own.description != endpoint.description,
+        if let own = connection?.endpoint, !own.isSameServer(as: endpoint),
             endpoint.security == .none, scheme.isForeign(endpoint.port)
         {
             throw FetchError(.connect, .connect, "\(endpoint) is another service's port")
@@ -88,7 +88,7 @@ package final class Hop {
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
-        try fetcher.options.way(for: scheme, to: endpoint)
+        try fetcher.way(for: scheme, to: endpoint)
     }
 
     /// A stream that keeps the limits, reports the bytes it sends, and is closed with the hop.

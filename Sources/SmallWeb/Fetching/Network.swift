@@ -4,14 +4,14 @@ package import SmallWebTransport
 
 /// The source of replies for a ``Client``: servers, or recordings of them.
 public struct Network: Sendable {
-    let way: @Sendable (Request, Fetcher.Options) throws(FetchError) -> Route
+    let way: @Sendable (Request, Fetcher) throws(FetchError) -> Route
     let dialer: @Sendable (Request, Hop) throws(FetchError) -> any Dialer
     /// Replies that may answer instead; `nil` for none.
     package var recall: Recall?
 
     /// - Parameter way: By default always direct.
     package init(
-        way: @escaping @Sendable (Request, Fetcher.Options) throws(FetchError) -> Route = {
+        way: @escaping @Sendable (Request, Fetcher) throws(FetchError) -> Route = {
             (_, _) throws(FetchError) in .direct
         },
         dialer: @escaping @Sendable (Request, Hop) throws(FetchError) -> any Dialer
@@ -34,8 +34,8 @@ public struct Network: Sendable {
     }
 
     /// Connections to servers.
-    public static let live = Network { request, options throws(FetchError) in
-        try options.way(for: request.scheme, to: request.endpoint).route
+    public static let live = Network { request, fetcher throws(FetchError) in
+        try fetcher.way(for: request.scheme, to: request.endpoint).route
     } dialer: { _, hop in
         NetworkDialer(hop: hop)
     }

@@ -140,7 +140,7 @@ final class ProgramDialer: ProgramNetwork {
             request.limits.totalSeconds = max(0.001, hop.deadline.seconds(since: .now))
         }
         var fetcher = try hop.fetcher.afterRedirect(to: uri)
-        let isDirect = try fetcher.options.way(for: request.scheme, to: endpoint).route == .direct
+        let isDirect = try fetcher.way(for: request.scheme, to: endpoint).route == .direct
         let own = endpoint.host == program.host && isDirect ? first?.address : nil
         fetcher = fetcher.changed { options in
             options.leaveOutWhatIsForTheUser()

@@ -88,16 +88,15 @@ extension Settings {
 
 extension BodySink.Destination {
     init(_ asked: RequestLine, _ settings: Settings) {
-        let (output, records) = (settings.output, settings.records)
         if let path = asked.output {
-            self = .file(output.place(of: path))
-        } else if asked.subject.n < output.files.count {
-            let name = output.files[asked.subject.n]
-            self = name == "-" ? .rawStandardOutput : .file(output.place(of: name))
-        } else if output.usesRemoteName || records.options.body == .file {
-            self = .remoteName(directory: output.directory)
+            self = .file(settings.output.place(of: path))
+        } else if asked.subject.n < settings.output.files.count {
+            let name = settings.output.files[asked.subject.n]
+            self = name == "-" ? .rawStandardOutput : .file(settings.output.place(of: name))
+        } else if settings.output.usesRemoteName || settings.records.options.body == .file {
+            self = .remoteName(directory: settings.output.directory)
         } else {
-            let isUnwanted = records.areWanted || records.options.body == .none
+            let isUnwanted = settings.records.areWanted || settings.records.options.body == .none
             self = isUnwanted ? .nowhere : .standardOutput
         }
     }

@@ -6,15 +6,16 @@
 /// redirect that is followed; then at most one `head`, and `facts`, `item` and `body` in wire
 /// order. The fetch itself returns its result (an ``Ending``) or throws (a ``FetchError``).
 //
-// An event passes many hands. The rare and large ones are indirect, so that all are cheap to copy.
+// An event passes many hands. The rare and large one is indirect, so that all are cheap to copy; a
+// head and a connection are one reference anyway.
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
-    indirect case connected(Connection)
+    case connected(Connection)
     /// Request bytes as they went out, in one piece; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
     indirect case redirect(Ending.Redirect)
-    indirect case head(Head)
+    case head(Head)
     /// Facts of the reply that were not known when its head came.
     case facts(Facts)
     case item(Item)

@@ -28,11 +28,13 @@ public struct Request: Sendable {
 
     /// Absolute, with an ASCII host; dot segments resolved where the scheme requires it.
     public var uri: URI {
-        get { parts.value.uri }
+        _read { yield parts.value.uri }
         set { parts.value.uri = newValue }
     }
     /// The scheme's facts.
-    public var scheme: Scheme { parts.value.scheme }
+    //
+    // Yielded: most readers want one of the many facts, and no copy of them all.
+    public var scheme: Scheme { _read { yield parts.value.scheme } }
     /// Text that answers a prompt: a query or search words, unencoded. `nil` when none was given.
     public var input: [UInt8]? {
         get { parts.value.input }
@@ -142,8 +144,8 @@ public struct Request: Sendable {
         get throws(FetchError) {
             guard let host = uri.host else { throw .badURL("no host in the URL") }
             return Endpoint(
-                host: host, port: uri.port ?? parts.value.scheme.defaultPort,
-                security: parts.value.scheme.isSecure ? .tls : .none)
+                host: host, port: uri.port ?? scheme.defaultPort,
+                security: scheme.isSecure ? .tls : .none)
         }
     }
 }
@@ -251,6 +253,11 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
         self.host = host
         self.port = port
         self.security = security
+    }
+
+    /// True for the same host and port, with or without TLS.
+    package func isSameServer(as other: Endpoint) -> Bool {
+        host == other.host && port == other.port
     }
 
     /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
