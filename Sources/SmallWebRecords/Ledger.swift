@@ -49,21 +49,19 @@ package final class Ledger {
         /// `nil` for a record in a form that no run writes.
         init?(skimming line: ArraySlice<UInt8>) {
             var isUsual = true
-            let string = { (value: JSONSkimmer.Part, known: String?) -> String? in
-                guard known == nil, let text = JSONSkimmer.string(value) else {
-                    isUsual = false
-                    return nil
-                }
-                return String(decoding: text, as: UTF8.self)
+            func take(_ value: JSONSkimmer.Part, as member: inout String?) {
+                let text = JSONSkimmer.string(value)
+                isUsual = isUsual && member == nil && text != nil
+                member = text.map { String(decoding: $0, as: UTF8.self) }
             }
             let isObject = line.withUnsafeBufferPointer { line in
                 JSONSkimmer.skim(line) { name, value in
                     if JSONSkimmer.isEqual(name, "type") {
-                        type = string(value, type)
+                        take(value, as: &type)
                     } else if JSONSkimmer.isEqual(name, "url") {
-                        url = string(value, url)
+                        take(value, as: &url)
                     } else if JSONSkimmer.isEqual(name, "outcome") {
-                        outcome = string(value, outcome)
+                        take(value, as: &outcome)
                     } else if JSONSkimmer.isEqual(name, "time") {
                         isUsual =
                             JSONSkimmer.skim(value) { name, value in

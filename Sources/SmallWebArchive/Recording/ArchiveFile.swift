@@ -6,7 +6,7 @@ internal import SmallWebCore
 //
 // @unchecked: used under the lock of its writer alone.
 final class ArchiveFile: @unchecked Sendable {
-    private let file: LineFile
+    let file: LineFile
     private let digest: Digest
     /// `nil` for an uncompressed archive.
     private let deflaters: (large: Deflater, small: Deflater, tiny: Deflater)?
@@ -42,7 +42,7 @@ final class ArchiveFile: @unchecked Sendable {
         deflaters =
             isCompressed
             ? (try Deflater(), try Deflater(for: .small), try Deflater(for: .tiny)) : nil
-        try attempt { () throws(SystemError) in try cut() }
+        try file.attempt { () throws(SystemError) in try cut() }
     }
 
     func sha256(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
@@ -146,7 +146,7 @@ final class ArchiveFile: @unchecked Sendable {
     private func add(_ spool: Spool, from start: Int) throws(FetchError) {
         guard let deflater = deflaters?.large else {
             try flush()
-            try attempt { () throws(SystemError) in
+            try file.attempt { () throws(SystemError) in
                 try spool.copy(from: start, to: file.descriptor)
             }
             written += spool.count - start
@@ -174,17 +174,8 @@ final class ArchiveFile: @unchecked Sendable {
         lines?.keep()
     }
 
-    var path: String { file.path }
-
     /// File offset of the next record.
     var place: Int { end + written + max(text.count, deflated.count) }
-
-    /// False if its file was removed, or another one has its name.
-    var isThere: Bool {
-        var (own, present) = (stat(), stat())
-        return fstat(file.descriptor, &own) == 0 && stat(path, &present) == 0
-            && (own.st_dev, own.st_ino) == (present.st_dev, present.st_ino)
-    }
 
     /// Rolls back to the last ``commit()``. Best effort: a failing disk may be the reason.
     func undo() {
@@ -206,16 +197,9 @@ final class ArchiveFile: @unchecked Sendable {
 
     private func write(_ pending: inout [UInt8]) throws(FetchError) {
         guard !pending.isEmpty else { return }
-        try attempt { () throws(SystemError) in try writeAll(pending[...], to: file.descriptor) }
+        try file.attempt { () throws(SystemError) in try writeAll(pending[...], to: file.descriptor)
+        }
         written += pending.count
         pending.removeAll(keepingCapacity: pending.count <= Self.pendingMax)
-    }
-
-    private func attempt(_ body: () throws(SystemError) -> Void) throws(FetchError) {
-        do throws(SystemError) {
-            try body()
-        } catch {
-            throw FetchError(.write, .output, "cannot write to the archive \(path)", error)
-        }
     }
 }

@@ -75,11 +75,12 @@ package final class ArchiveWriter: Sendable {
     /// - Throws: `write`, `read`.
     package func finishIndex() throws(FetchError) {
         let file = file.withLock { $0 }
-        guard file.isThere else { return }
+        let path = file.file.path
+        guard file.file.isThere else { return }
         if let lines = file.lines {
-            try CaptureIndex.add(lines, upTo: file.place, of: file.path)
-        } else if keepsPagesAlone || CaptureIndex.exists(of: file.path) {
-            try CaptureIndex.update(file.path)
+            try CaptureIndex.add(lines, upTo: file.place, of: path)
+        } else if keepsPagesAlone || CaptureIndex.exists(of: path) {
+            try CaptureIndex.update(path)
         }
     }
 

@@ -337,17 +337,15 @@ final class CrawlFile: @unchecked Sendable {
     /// - Throws: `write`.
     func append(_ added: [UInt8], waits: Bool = true) throws(FetchError) {
         guard !added.isEmpty else { return }
-        var offset = lines.end
+        let start = lines.end
         try lines.append(added)
-        var rest = added[...]
-        while let feed = rest.firstLineFeed {
-            try onLine?(rest[..<feed])
-            if waits, let (_, url, _) = Self.url(in: rest[..<feed], after: Self.found) {
+        for line in added.split(separator: ASCII.lineFeed) {
+            try onLine?(line)
+            if waits, let (_, url, _) = Self.url(in: line, after: Self.found) {
                 let depth = keepsDepths ? ways[hash(url)]?.depth : nil
-                onWaiting(String(decoding: Self.place(url), as: UTF8.self), offset, depth)
+                let place = String(decoding: Self.place(url), as: UTF8.self)
+                onWaiting(place, start + line.startIndex, depth)
             }
-            offset += feed + 1 - rest.startIndex
-            rest = rest[(feed + 1)...]
         }
     }
 

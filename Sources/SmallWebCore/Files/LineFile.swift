@@ -28,21 +28,16 @@ package final class LineFile {
         end = Int(status.st_size)
     }
 
-    /// Opens a file, or makes it with mode 0600, and locks it.
+    /// Opens a file, or makes it with mode 0600, and its directory if wanted, and locks it.
     ///
-    /// - Parameters:
-    ///   - flags: Of open, besides O_RDWR and O_CREAT.
-    ///   - makesDirectory: True to make its directory, too.
+    /// - Parameter flags: Of open, besides O_RDWR and O_CREAT.
     /// - Throws: `write` if it cannot be opened or another process has it; `usage` for a symbolic
     ///   link with O_NOFOLLOW.
     package static func open(
         _ path: String, title: String, _ flags: Int32, makesDirectory: Bool = false
     ) throws(FetchError) -> LineFile {
-        if let file = try openUnlessInUse(
-            path, title: title, flags, makesDirectory: makesDirectory)
-        {
-            return file
-        }
+        let file = try openUnlessInUse(path, title: title, flags, makesDirectory: makesDirectory)
+        if let file { return file }
         throw FetchError(
             .write, .output, "the \(title) \(path) is in use: \(holder(of: path)) has it")
     }
@@ -51,7 +46,7 @@ package final class LineFile {
     package static func openUnlessInUse(
         _ path: String, title: String, _ flags: Int32, makesDirectory: Bool = false
     ) throws(FetchError) -> LineFile? {
-        var (status, named) = (stat(), stat())
+        var status = stat()
         do throws(SystemError) {
             if makesDirectory { try makeDirectories(directory(of: path), mode: 0o700) }
             let file = try Descriptor(opening: path, O_RDWR | O_CREAT | flags, mode: 0o600)
@@ -63,10 +58,8 @@ package final class LineFile {
             if isLocked == false { return nil }
             // What the last holder has added counts, too.
             _ = try systemCall { fstat(file.borrowed, &status) }
-            guard stat(path, &named) == 0, FileIdentity(status) == FileIdentity(named) else {
-                return nil
-            }
-            return LineFile(path, title, file, status, isLocked: isLocked ?? false)
+            let opened = LineFile(path, title, file, status, isLocked: isLocked ?? false)
+            return opened.isThere ? opened : nil
         } catch {
             throw error.number == ELOOP && flags & O_NOFOLLOW != 0
                 ? usageError("the \(title) \(path) is a symbolic link", hint: "name its target")
@@ -95,6 +88,12 @@ package final class LineFile {
     }
 
     package var isRegular: Bool { status.st_mode & S_IFMT == S_IFREG }
+
+    /// False if the file was removed, or another one has its name.
+    package var isThere: Bool {
+        var named = stat()
+        return stat(path, &named) == 0 && FileIdentity(status) == FileIdentity(named)
+    }
 
     /// For system calls; -1 after ``close()``.
     package var descriptor: Int32 { file?.borrowed ?? -1 }
@@ -154,7 +153,7 @@ package final class LineFile {
                 try LongWork.check()
                 due = offset + 1 << 20
             }
-            let line = try attempt(.read, .input, "cannot read") { () throws(SystemError) in
+            let line = try attempt(.read, "cannot read") { () throws(SystemError) in
                 try lines.next()
             }
             guard let line else { return }
@@ -169,8 +168,7 @@ package final class LineFile {
     /// - Throws: `usage` if nothing of ours begins like it; `write`.
     package func cutTornLine() throws(FetchError) {
         let size = end
-        var isOwn = true
-        try attempt(.write, .output, "cannot remove the unfinished last line of") {
+        let isOwn = try attempt(.write, "cannot remove the unfinished last line of") {
             () throws(SystemError) in
             while end > 0 {
                 let start = max(0, end - 65_536)
@@ -183,8 +181,9 @@ package final class LineFile {
             }
             let rest = try FileBytes.read(descriptor, at: end, count: 8)
             // A crash may leave zeros.
-            isOwn = rest.first == 0 || zip(rest, "{\"type\":".utf8).allSatisfy(==)
+            let isOwn = rest.first == 0 || zip(rest, "{\"type\":".utf8).allSatisfy(==)
             if end < size, isOwn { _ = try systemCall { ftruncate(descriptor, off_t(end)) } }
+            return isOwn
         }
         guard isOwn else {
             throw FetchError(
@@ -199,7 +198,7 @@ package final class LineFile {
     package func append(_ lines: [UInt8]) throws(FetchError) {
         if let failure { throw failure }
         do throws(FetchError) {
-            try attempt(.write, .output, "cannot write to") { () throws(SystemError) in
+            try attempt { () throws(SystemError) in
                 try writeAll(lines[...], to: descriptor)
             }
             end += lines.count
@@ -211,11 +210,9 @@ package final class LineFile {
         }
     }
 
-    /// Removes all lines.
-    ///
-    /// - Throws: `write`.
+    /// Removes all lines; `write` on failure.
     package func clear() throws(FetchError) {
-        try attempt(.write, .output, "cannot write to") { () throws(SystemError) in
+        try attempt { () throws(SystemError) in
             _ = try systemCall { ftruncate(descriptor, 0) }
         }
         end = 0
@@ -225,24 +222,24 @@ package final class LineFile {
     ///
     /// - Throws: `write`; the file is then unchanged.
     package func replace(by bytes: [UInt8]) throws(FetchError) {
-        try attempt(.write, .output, "cannot write") { () throws(SystemError) in
-            // The lock makes the name of the part ours.
+        try attempt(.write, "cannot write") { () throws(SystemError) in
+            // The lock makes the name of the part ours, and is there before others open the file.
             file = try AtomicFile.replace(path, by: bytes, part: path + ".part") {
-                new throws(SystemError) in
-                // Lock it before other processes can open it by name.
-                _ = try systemCall { flock(new, LOCK_EX | LOCK_NB) }
+                new throws(SystemError) in _ = try systemCall { flock(new, LOCK_EX | LOCK_NB) }
             }
         }
         end = bytes.count
     }
 
-    private func attempt<Value>(
-        _ outcome: Outcome, _ phase: FetchError.Phase, _ what: String,
+    /// Runs `body`; its errors name the file.
+    package func attempt<Value>(
+        _ outcome: Outcome = .write, _ what: String = "cannot write to",
         _ body: () throws(SystemError) -> Value
     ) throws(FetchError) -> Value {
         do throws(SystemError) {
             return try body()
         } catch {
+            let phase = outcome == .read ? FetchError.Phase.input : .output
             throw FetchError(outcome, phase, "\(what) the \(title) \(path)", error)
         }
     }
