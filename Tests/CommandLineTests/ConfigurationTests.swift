@@ -45,9 +45,6 @@ import Testing
         let capsule = try Capsule()
         let insecure = try self.smallweb("[host 127.0.0.1]\ninsecure = true\n")
         #expect(try insecure.run(["get", "--trust", "locked", capsule.place + "/"]).status == 60)
-        for name in Configuration.rivals.joined() {
-            #expect(Option.all.contains { $0.long == name }, "\(name)")
-        }
     }
 
     @Test func theStoresAreThoseOfTheConfigFile() throws {

@@ -45,7 +45,7 @@ import Testing
     func givenItIsRefused(_ name: String, _ value: String) throws {
         var given = try Self.settings([(name, value)]) { _ in .commandLine }
         let misfits = given.misfits(for: try Self.request(), .builtIn)
-        #expect(misfits.map(\.name) == [name])
+        #expect(misfits.map(\.option.long) == [name])
         #expect(misfits.first?.refusal.outcome == .usage)
         #expect(given.leaveOut(misfits, for: try Self.request()).isEmpty)
     }
@@ -57,7 +57,7 @@ import Testing
         }
         try settings.fetch.readLists()
         let misfits = settings.misfits(for: try Self.request(), .builtIn)
-        #expect(misfits.map(\.name) == names)
+        #expect(misfits.map(\.option.long) == names)
     }
 
     @Test func eachMemberOfALineHasItsOption() throws {

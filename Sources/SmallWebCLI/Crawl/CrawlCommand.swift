@@ -82,7 +82,10 @@ extension Command {
         [
             "scope", "depth", "max-pages", "per-host-pages", "exclude", "include", "types", "as",
             "check", "mirror", "state", "add", "json", "warc",
-        ])
+        ]
+    ).with(
+        \.defaults,
+        [(.jobs, "32"), (.perHostDelay, "1"), (.maxTime, "60"), (.maxFilesize, "10M")])
 }
 
 struct CrawlCommand: Sendable {
@@ -92,13 +95,6 @@ struct CrawlCommand: Sendable {
     init(_ settings: Settings, _ operands: [String]) {
         var settings = settings
         self.operands = operands + settings.run.lists
-        func isSet(_ name: String) -> Bool {
-            settings.invocation.given.contains(name) || settings.origins[name] != nil
-        }
-        if !isSet("jobs") { settings.run.policy.jobs = 32 }
-        if !isSet("per-host-delay") { settings.run.policy.hostSeconds = 1 }
-        if !isSet("max-time") { settings.fetch.totalSeconds = 60 }
-        if !isSet("max-filesize") { settings.fetch.bodyBytesMax = 10 << 20 }
         settings.run.policy.jobsPerHost = 1
         settings.fetch.promptsAllowed = false
         settings.fetch.redirects.follows = false
@@ -108,7 +104,9 @@ struct CrawlCommand: Sendable {
         // The state says what is done, not the files.
         settings.output.existing = .asNamed
         settings.output.createsDirectories = true
-        if settings.crawl.mirror == nil && !settings.records.areWanted {
+        if settings.crawl.mirror == nil && !settings.records.areWanted
+            && settings.records.options.body != .file
+        {
             settings.records.options.body = .none
         }
         self.settings = settings
@@ -116,7 +114,6 @@ struct CrawlCommand: Sendable {
 
     func run() throws(FetchError) -> Int32 {
         try GetCommand.check(operands)
-        try settings.checkArchives()
         var settings = settings
         settings.crawl.fillsNewArchive =
             settings.archive.hasCache

@@ -36,6 +36,8 @@ package struct Command: Sendable, Adjustable {
     var optionNames: [String] = []
     let run: @Sendable (Settings, [String]) throws(FetchError) -> Int32
     var aliases: [String] = []
+    /// Values of options that neither the command line nor a config file sets.
+    var defaults: [(option: Option.ID, value: String)] = []
     /// Long names of the options listed first in this command's help.
     var mainOptions: [String] = []
     /// True for schemes whose URLs are offered by completion.
@@ -258,10 +260,7 @@ package struct Command: Sendable, Adjustable {
         settings.fetch.referencePatterns = Array(operands.dropFirst())
         settings.output.listing = .refs
         // The records contain all the data of the body.
-        if settings.records.areWanted {
-            settings.records.options.body = .none
-            settings.invocation.given.append("body")
-        }
+        if settings.records.areWanted { settings.records.options.body = .none }
         // Accept the web URL of a repository, as copied from a browser.
         var repository = url
         if let web = URI.scheme(of: url),
@@ -361,7 +360,7 @@ package enum Tool {
             if wantsHelp { return try Command.help.run(settings, []) }
             if !settings.run.lists.isEmpty { return try dispatch(.get, [], settings) }
             let hint =
-                words.given.contains("config")
+                settings.isGiven(.config)
                 ? "a config file has settings; a list of URLs is @FILE" : "try 'smallweb --help'"
             throw usageError("no command and no URL", hint: hint)
         }
@@ -415,6 +414,8 @@ package enum Tool {
             let messages = Messages(settings.messages)
             for text in settings.configuration.warnings { messages.warning(text) }
         }
+        try settings.checkRules(operands)
+        try settings.apply(command.defaults)
         let status = try command.run(settings, operands)
         if status == 0 && command.visits { History.record(operands, settings) }
         return status

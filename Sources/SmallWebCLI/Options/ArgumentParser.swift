@@ -81,8 +81,8 @@ struct ArgumentParser {
             case .flag = option.action, value == nil
         {
             try settings.apply(Setting(option: option, value: "false", origin: .commandLine))
-        } else if name == "oneline", value == nil, ofCommand("max-count") != nil,
-            let option = ofCommand("format")
+        } else if name == "oneline", value == nil, ofCommand(.maxCount) != nil,
+            let option = ofCommand(.format)
         {
             try apply(option, "--\(name)", attached: "line")
         } else if programs == nil {
@@ -107,7 +107,7 @@ struct ArgumentParser {
         // `log -5`, as in git; -4 and -6 are the families of addresses.
         if text.utf8.allSatisfy(ASCII.isDigit),
             !text.allSatisfy({ letter in Option.all.contains { $0.short == letter } }),
-            let option = ofCommand("max-count")
+            let option = ofCommand(.maxCount)
         {
             return try apply(option, "-\(text)", attached: String(text))
         }
@@ -161,14 +161,14 @@ struct ArgumentParser {
             guard !value.hasSystemEscapes || option.takesAnyBytes(value) else {
                 throw usageError("the value of \(name) is not UTF-8")
             }
-            if option.long == "plugin" { settings.connection.trustedPlugins.insert(value) }
+            if option.id == .plugin { settings.connection.trustedPlugins.insert(value) }
         }
         try settings.apply(Setting(option: option, value: value, origin: .commandLine))
     }
 
     /// An option that the command before it takes.
-    private func ofCommand(_ name: Substring) -> Option? {
-        Option.all.first { $0.long == name && isOfCommand($0) }
+    private func ofCommand(_ id: Option.ID) -> Option? {
+        Option.all.first { $0.long == id.rawValue && isOfCommand($0) }
     }
 
     private func isOfCommand(_ option: Option) -> Bool {

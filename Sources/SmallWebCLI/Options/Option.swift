@@ -135,7 +135,47 @@ package struct Option: Sendable, Adjustable {
         case someOf(@Sendable () -> [String])
     }
 
-    package let long: String
+    /// Long names, which decide nothing outside of the table and messages.
+    package enum ID: String, CaseIterable, Sendable {
+        case output, remoteName = "remote-name", outputDir = "output-dir", tree,
+            noClobber = "no-clobber", overwrite, skipExisting = "skip-existing",
+            ifChanged = "if-changed", remoteTime = "remote-time", createDirs = "create-dirs", fail,
+            failWithBody = "fail-with-body", allowEmpty = "allow-empty",
+            showHeaders = "show-headers", dumpHeader = "dump-header", continueAt = "continue-at",
+            `continue`, timeCond = "time-cond", etagCompare = "etag-compare",
+            etagSave = "etag-save", writeOut = "write-out", raw, head, render, hyperlink, all,
+            exitCode = "exit-code", data, netrc, input, location, maxRedirs = "max-redirs",
+            noPrivate = "no-private", proto, protoRedir = "proto-redir", maxTime = "max-time",
+            connectTimeout = "connect-timeout", readTimeout = "read-timeout",
+            limitRate = "limit-rate", maxFilesize = "max-filesize", insecure, ipv4, ipv6, resolve
+        case json, fields, body, inlineMax = "inline-max", stream, withLinks = "with-links",
+            events, ordered, summary, inputFile = "input-file", parallel, jobs,
+            perHost = "per-host", loops, rate, perHostDelay = "per-host-delay", retry,
+            retryDelay = "retry-delay", retryMaxTime = "retry-max-time", retryData = "retry-data",
+            failEarly = "fail-early", ledger, only, stopKnown = "stop-known", shard, deadline,
+            exitStatus = "exit-status", authority
+        case format, maxEntries = "max-entries", new, under, state, name, diff, links, ignore,
+            every, exec
+        case scope, depth, maxPages = "max-pages", perHostPages = "per-host-pages", include,
+            exclude, types, robots, `as`, add, check, mirror
+        case warc, warcSecrets = "warc-secrets", replay, replayLoose = "replay-loose", cache,
+            cacheSize = "cache-size", maxAge = "max-age", offline
+        case proxy, noproxy, proxyAuth = "proxy-auth", proxyCommand = "proxy-command", isolate,
+            connectTo = "connect-to", unixSocket = "unix-socket", fallbackCurl = "fallback-curl"
+        case plugin, lang
+        case trust, pin, knownHosts = "known-hosts", within, from, to, opml, replace, force,
+            identity, cert, key, keyPasswordFile = "key-password-file", keyType = "key-type",
+            delete
+        case config, color, quiet, silent, showError = "show-error", verbose, help, version,
+            progress, progressBar = "progress-bar", history, noConfig = "no-config",
+            showOrigin = "show-origin"
+        // Of plugins; all others of theirs are known by their records alone.
+        case header, request, mime, tar, maxCount = "max-count", tokenFile = "token-file"
+    }
+
+    /// The option's row in the table, without a search.
+    private let own: ID?
+    package internal(set) var long: String
     package let short: Character?
     package internal(set) var aliases: [String] = []
     package let group: Group
@@ -150,14 +190,17 @@ package struct Option: Sendable, Adjustable {
     var values: Values
     /// True for a secret value: never shown, and allowed in config files but not as an argument.
     var isSecret = false
-    /// For a plugin's option: the query key of its value in the URL.
-    var urlKey: String?
+    /// For a plugin's option: its key in requests, and the query key of its value in the URL.
+    var (key, urlKey): (String?, String?)
+    /// Takes a value back that does not fit a request; a switch is turned off.
+    private var undo: (@Sendable (inout Settings) -> Void)?
 
     init(
-        _ long: String, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
+        _ id: ID?, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
         example: String, _ action: Action
     ) {
-        self.long = long
+        own = id
+        long = id?.rawValue ?? ""
         self.short = short
         self.group = group
         self.summary = summary
@@ -165,6 +208,20 @@ package struct Option: Sendable, Adjustable {
         self.example = example
         self.action = action
         values = if case .value(_, let values, _) = action { values } else { .none }
+    }
+
+    /// `nil` for an option that plugins alone know.
+    var id: ID? { own ?? ID(rawValue: long) }
+
+    func undone(by undo: @escaping @Sendable (inout Settings) -> Void) -> Option {
+        var option = self
+        option.undo = undo
+        return option
+    }
+
+    /// Takes its effect back.
+    func undo(in settings: inout Settings) {
+        if case .flag(let set) = action { set(&settings, false) } else { undo?(&settings) }
     }
 
     /// - Parameter word: With or without hyphens and value.
@@ -180,7 +237,7 @@ package struct Option: Sendable, Adjustable {
     func takesAnyBytes(_ value: String) -> Bool {
         switch values {
         case .files, .directories: true
-        default: long == "data" || value.hasPrefix("@")
+        default: id == .data || value.hasPrefix("@")
         }
     }
 

@@ -73,18 +73,13 @@ enum KeptFile {
 }
 
 /// `--etag-save`: the entity tag of a complete reply.
-final class TagFile: EventSink {
-    private let path: String
-    private var tag: String?
+struct TagFile: EventSink {
+    let path: String
 
-    init(path: String) { self.path = path }
-
-    func take(_ event: Event) {
-        if case .head(let head) = event { tag = head.fields?["etag"] }
-    }
+    func take(_ event: Event) {}
 
     func finish(_ ending: Ending) throws(FetchError) {
-        guard ending.outcome == .ok, let tag else { return }
+        guard ending.outcome == .ok, let tag = ending.head?.fields?["etag"] else { return }
         let file = try FileOutput(path, clash: .overwrite, createsDirectories: false)
         try file.write(Array("\(tag)\n".utf8)[...])
         try file.commit()

@@ -22,7 +22,7 @@ struct FittedSettings {
         guard !misfits.isEmpty else { return }
         refusal =
             misfits.first { misfit in
-                settings.invocation.given.contains(misfit.name)
+                settings.invocation.given.contains(misfit.option.long)
                     && !(leavesOut && misfit.mayBeLeftOut)
             }?.refusal
         notes = settings.leaveOut(misfits, for: request, given: leavesOut)
@@ -137,7 +137,7 @@ struct FittedSettings {
             guard let path = BodySink.path(destination, request.uri, settings.output) else {
                 // In a config file it is for files.
                 guard !destination.isFile,
-                    settings.invocation.given.contains(where: Settings.resumes.contains)
+                    Settings.resumes.contains(where: settings.isGiven)
                 else { break }
                 throw usageError("-C - needs a file to continue", hint: "name it with -o or -O")
             }

@@ -47,7 +47,7 @@ final class RunContext: @unchecked Sendable {
         let writesBodies =
             !savesAll || output.showsHeader || output.files.contains("-")
             || output.writeOut != nil
-            || settings.configuration.hasSections(with: ["remote-name", "body", "show-headers"])
+            || settings.configuration.hasSections(with: [.remoteName, .body, .showHeaders])
         holdsHeaders = headers != nil && (policy.jobs > 1 || policy.retry.retries > 0)
         // Standard output and the header file keep the order of the input.
         policy.keepsOrder =

@@ -7,18 +7,20 @@ extension URLOutput {
         let output = settings.output
         let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
+        var sinks: [any EventSink] = []
+        let tag: [any EventSink] = output.tagFile.map { [TagFile(path: $0)] } ?? []
         if settings.fetch.wantsHeadAlone {
             let usesColor = Environment.usesColor(color, on: 1) && !sink.destination.isFile
             let head = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
-            return records == nil ? [head] : []
+            if records == nil || sink.destination.isFile { sinks.append(head) }
+            return sinks + tag
         }
-        var sinks: [any EventSink] = []
         if output.showsHeader && records == nil { sinks.append(HeaderOutput(sink: sink)) }
         let isPage = output.laysPagesOut && sink.destination == .standardOutput
         // Lazy, as it asks for the terminal's width: not needed for records and files.
         var style: PageStyle { PageStyle(output, color: color) }
         switch output.listing {
-        case .links where records != nil: break
+        case .links where records != nil && !sink.destination.isFile: break
         case .links:
             sinks.append(LinkList(to: sink, log: log, style, all: output.listsAll))
         case .refs where isPage:
@@ -36,7 +38,7 @@ extension URLOutput {
                     page: page(to: .file(sink), log, style)))
         default: sinks.append(BodyOutput(sink: sink, log: log))
         }
-        if let path = output.tagFile { sinks.append(TagFile(path: path)) }
+        sinks += tag
         if let links = records?.links {
             sinks.append(LinkList(links, log: log, all: output.listsAll))
         }

@@ -66,8 +66,8 @@ struct Configuration: Sendable {
     /// True if URLs of one run can have different settings.
     var hasSections: Bool { entries.contains { $0.scope != .all } }
 
-    func hasSections(with names: Set<String>) -> Bool {
-        entries.contains { $0.scope != .all && names.contains($0.option.long) }
+    func hasSections(with options: Set<Option.ID>) -> Bool {
+        entries.contains { $0.scope != .all && $0.option.id.map(options.contains) ?? false }
     }
 
     /// Removes options that the command does not accept.
@@ -243,28 +243,17 @@ struct Configuration: Sendable {
         return settings
     }
 
-    /// Groups of related options: one of them on the command line overrides all in the config
-    /// files.
-    static let rivals: [[String]] = [
-        ["fail", "fail-with-body"], ["progress", "progress-bar"], ["parallel", "jobs"],
-        ["ipv4", "ipv6"], ["insecure", "trust", "pin"], ["identity", "cert"],
-        ["head", "request"], ["quiet", "verbose"], ["silent", "verbose"],
-        ["proxy", "proxy-command", "unix-socket"], ["no-clobber", "overwrite", "skip-existing"],
-        ["continue", "continue-at"],
-    ]
-
     private func isDecided(_ option: Option, _ settings: Settings) -> Bool {
-        if settings.invocation.given.contains(option.long) { return true }
-        let others = Self.rivals.filter { $0.contains(option.long) }
-        if others.contains(where: { $0.contains(where: settings.invocation.given.contains) }) {
-            return true
+        if !settings.invocation.given.isEmpty {
+            if settings.invocation.given.contains(option.long) { return true }
+            if settings.rivals(of: option).contains(where: settings.isGiven) { return true }
         }
-        return switch option.long {
-        case "color":
+        return switch option.id {
+        case .color:
             ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"].contains {
                 Environment.variable($0) != nil
             }
-        case "history": Environment.variable("SMALLWEB_NO_HISTORY") != nil
+        case .history: Environment.variable("SMALLWEB_NO_HISTORY") != nil
         default: false
         }
     }

@@ -4,14 +4,13 @@ internal import SmallWebRecords
 
 /// An option that a scheme does not have.
 struct Misfit {
-    /// Long name of the option.
-    let name: String
+    let option: Option
     /// For a note on a setting of a config file; `nil` where only given options count.
     let reason: String?
     let refusal: FetchError
 
     /// False for a key that is demanded.
-    var mayBeLeftOut: Bool { !["trust", "pin"].contains(name) }
+    var mayBeLeftOut: Bool { option.id != .trust && option.id != .pin }
 
     static func cannotCarryData(_ scheme: Scheme) -> FetchError {
         usageError("\(scheme.name) requests cannot carry --data")
@@ -19,8 +18,7 @@ struct Misfit {
 }
 
 extension Settings {
-    static let resumes = ["continue", "continue-at"]
-    private static let identities = ["identity", "cert", "key"]
+    static let resumes: [Option.ID] = [.continue, .continueAt]
 
     /// Leaves out settings that do not fit the request. On the command line or in a line of a list
     /// such a setting is usually an error.
@@ -32,40 +30,41 @@ extension Settings {
     ) -> [Note] {
         var notes: [Note] = []
         for misfit in misfits {
-            let isGiven = invocation.given.contains(misfit.name)
+            let name = misfit.option.long
+            let isGiven = invocation.given.contains(name)
             guard !isGiven || given && misfit.mayBeLeftOut else { continue }
-            let place = isGiven ? "--" : origins[misfit.name].map { $0 + ": " }
+            let place = isGiven ? "--" : origins[name].map { $0 + ": " }
             guard let reason = misfit.reason ?? (isGiven ? "which does not take it" : nil),
                 let place
             else { continue }
             var note = Note(
                 "setting-ignored",
-                "\(place)\(misfit.name) is ignored for \(request.scheme.name), \(reason)")
+                "\(place)\(name) is ignored for \(request.scheme.name), \(reason)")
             note.place = request.uri.hostAndPort
             notes.append(note)
-            origins[misfit.name] = nil
-            switch misfit.name {
-            case "data": (fetch.input, fetch.isInputSecret) = (nil, false)
-            case let name where Self.resumes.contains(name): fetch.resume = .fromStart
-            case "time-cond", "etag-compare": fetch.condition = nil
-            case "etag-save": output.tagFile = nil
-            case let name where Self.identities.contains(name):
-                (connection.identityName, connection.certificateFile) = (nil, nil)
-                connection.keyFile = nil
-            default: break
-            }
+            origins[name] = nil
+            misfit.option.undo(in: &self)
         }
         return notes
+    }
+
+    private var givenOptions: [Option] {
+        invocation.given.compactMap { name in
+            Option.named(name[...]) ?? invocation.programOptions.first { $0.long == name }
+        }
     }
 
     /// The one judgement of the options that fit a request.
     func misfits(for request: Request, _ registry: Registry) -> [Misfit] {
         var misfits: [Misfit] = []
         let scheme = request.scheme
-        func add(_ names: [String], _ reason: String?, _ refusal: (String) -> FetchError) {
-            for name in names where invocation.given.contains(name) || origins[name] != nil {
-                misfits.append(Misfit(name: name, reason: reason, refusal: refusal(name)))
+        func add(_ options: [Option], _ reason: String?, _ refusal: (String) -> FetchError) {
+            misfits += options.map {
+                Misfit(option: $0, reason: reason, refusal: refusal($0.long))
             }
+        }
+        func add(_ ids: [Option.ID], _ reason: String, _ refusal: (String) -> FetchError) {
+            add(ids.filter(isSet).compactMap(Option.of), reason, refusal)
         }
         func unusable(_ reason: String, hint: String? = nil) -> (String) -> FetchError {
             { usageError("--\($0) cannot be used with \(scheme.name), \(reason)", hint: hint) }
@@ -81,26 +80,26 @@ extension Settings {
             let reason = "which has no TLS"
             let hint = scheme.secureForm.map { "\($0):// is the same over TLS" }
             add(
-                (isDemanding ? ["trust"] : []) + (connection.pin == nil ? [] : ["pin"]), reason,
+                (isDemanding ? [.trust] : []) + (connection.pin == nil ? [] : [.pin]), reason,
                 unusable(reason, hint: hint))
         }
         if connection.identityName ?? connection.certificateFile != nil,
             scheme.identityScheme == nil
         {
-            add(Self.identities, "which has no identities") { _ in
+            add([.identity, .cert, .key], "which has no identities") { _ in
                 usageError(
                     "no identity can be shown over \(scheme.name)",
                     hint: Identities.hint(registry))
             }
         }
         // Where it is given, the scheme may still take it as an upload.
-        if fetch.input != nil && scheme.input == nil && !invocation.given.contains("data") {
-            add(["data"], "which takes no data") { _ in Misfit.cannotCarryData(scheme) }
+        if fetch.input != nil && scheme.input == nil && !isGiven(.data) {
+            add([.data], "which takes no data") { _ in Misfit.cannotCarryData(scheme) }
         }
         if fetch.condition != nil || output.tagFile != nil, !registry.hasHeaderFields(scheme.name) {
             let reason = "which has no entity tags and dates of pages"
             add(
-                ["time-cond", "etag-compare", "etag-save"], reason,
+                [.timeCond, .etagCompare, .etagSave], reason,
                 unusable(reason, hint: "--if-changed works over every scheme"))
         }
         func foreign(_ name: String) -> FetchError {
@@ -112,11 +111,13 @@ extension Settings {
             }
             let unknown = fetch.options.keys.subtracting(known.map(\.key))
             // In the order in which they were given; those of a config file are for other schemes.
-            add(invocation.given.filter(unknown.contains), nil, foreign)
+            if !unknown.isEmpty {
+                add(givenOptions.filter { $0.key.map(unknown.contains) ?? false }, nil, foreign)
+            }
         }
         if !scheme.dialsForItself && connection.http.isSpecial {
-            let engine = Set(Option.engine.map(\.long))
-            add(invocation.given.filter(engine.contains), nil, foreign)
+            let engine = Option.engine.map(\.long)
+            add(givenOptions.filter { engine.contains($0.long) }, nil, foreign)
         }
         return misfits
     }

@@ -82,7 +82,7 @@ struct OutputSettings: Sendable {
 extension Settings {
     /// True if files get pages laid out: that is for the command line to say.
     var rendersFiles: Bool {
-        output.rendering != .auto && invocation.given.contains("render") && !fetch.wantsRawBody
+        output.rendering != .auto && isGiven(.render) && !fetch.wantsRawBody
     }
 }
 

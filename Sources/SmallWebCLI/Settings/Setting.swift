@@ -10,6 +10,8 @@ struct Setting: Sendable {
         case file(String)
         /// A member of a line, in quotes.
         case member(String)
+        /// A command that has another default.
+        case command
     }
 
     let option: Option
@@ -41,13 +43,34 @@ extension Settings {
         case .member(let member):
             name = member
             invocation.given.append(option.long)
-            dropRivals(of: option.long)
+            undoRivals(of: option)
+        case .command: break
         }
+        var isOn = true
         switch option.action {
-        case .flag(let set): set(&self, try setting.isOn)
+        case .flag(let set):
+            isOn = try setting.isOn
+            set(&self, isOn)
         case .value(_, _, let set): try set(&self, setting.value ?? "", name)
         }
+        guard let id = option.id else { return }
+        if case .file = setting.origin { return invocation.inFiles.turn(id, isOn) }
+        if case .command = setting.origin { return }
+        invocation.on.turn(id, isOn)
     }
+
+    /// Applies the defaults of a command.
+    mutating func apply(_ defaults: [(option: Option.ID, value: String)]) throws(FetchError) {
+        for (id, value) in defaults where !isSet(id) {
+            guard let option = Option.of(id) else { continue }
+            try apply(Setting(option: option, value: value, origin: .command))
+        }
+    }
+
+    func isGiven(_ option: Option.ID) -> Bool { invocation.given.contains(option.rawValue) }
+
+    /// True for an option of the command line or of a config file.
+    func isSet(_ option: Option.ID) -> Bool { isGiven(option) || origins[option.rawValue] != nil }
 
     /// Applies the settings of a line.
     ///
@@ -66,36 +89,39 @@ extension Settings {
         }
         if let input = line.input {
             (fetch.input, fetch.isInputSecret) = (input, input.isSecret)
-            invocation.given.append("data")
+            invocation.given.append(Option.ID.data.rawValue)
         }
         return changesFetcher
     }
 
     /// A line of a list has the last word.
-    private mutating func dropRivals(of name: String) {
-        switch name {
-        case "identity": connection.certificateFile = nil
-        case "trust", "pin": connection.skipsTrust = false
-        case "token-file":
-            fetch.options["token"] = nil
-            invocation.given.append("token")
-        default: break
-        }
+    private mutating func undoRivals(of option: Option) {
+        for rival in rivals(of: option) where isSet(rival) { Option.of(rival)?.undo(in: &self) }
+    }
+}
+
+extension [Option.ID] {
+    fileprivate mutating func turn(_ option: Option.ID, _ isOn: Bool) {
+        removeAll { $0 == option }
+        if isOn { append(option) }
     }
 }
 
 extension Option {
+    static func of(_ id: ID) -> Option? { all.first { $0.long == id.rawValue } }
+
     /// Options of JSON lines, by the member that sets them. A member without one would be ignored.
-    static let ofMembers: [String: Option] = Dictionary(
-        uniqueKeysWithValues: [
-            ("body", "body"), ("headers", "header"), ("identity", "identity"),
-            ("max_filesize", "max-filesize"), ("max_redirs", "max-redirs"),
-            ("max_time", "max-time"), ("method", "request"), ("mime", "mime"), ("pin", "pin"),
-            ("proxy", "proxy"), ("token_file", "token-file"), ("trust", "trust"),
-        ].compactMap { member, name in Option.named(name[...]).map { (member, $0) } })
+    static let ofMembers: [String: Option] = {
+        let members: KeyValuePairs<String, ID> = [
+            "body": .body, "headers": .header, "identity": .identity, "max_filesize": .maxFilesize,
+            "max_redirs": .maxRedirs, "max_time": .maxTime, "method": .request, "mime": .mime,
+            "pin": .pin, "proxy": .proxy, "token_file": .tokenFile, "trust": .trust,
+        ]
+        return members.reduce(into: [:]) { $0[$1.key] = of($1.value) }
+    }()
 
     /// True if it changes connections or redirects.
     var changesFetcher: Bool {
-        group == .connection || long == "identity" || long == "max-redirs"
+        group == .connection || id == .identity || id == .maxRedirs
     }
 }

@@ -137,7 +137,7 @@ struct Settings: @unchecked Sendable {
         var policy = fetch.redirects
         if let list = fetch.redirectSchemes {
             policy.otherSchemes.formUnion(
-                try schemes(list, of: "proto-redir", from: [], registry))
+                try schemes(list, of: .protoRedir, from: [], registry))
         }
         return policy
     }
@@ -147,7 +147,7 @@ struct Settings: @unchecked Sendable {
     /// - Throws: `usage` for a scheme without a plugin.
     func allowedSchemes(_ registry: Registry) throws(FetchError) -> Set<String>? {
         try fetch.schemes.map { list throws(FetchError) in
-            try schemes(list, of: "proto", from: Set(registry.schemes.map(\.name)), registry)
+            try schemes(list, of: .proto, from: Set(registry.schemes.map(\.name)), registry)
         }
     }
 
@@ -168,12 +168,12 @@ struct Settings: @unchecked Sendable {
     /// - Throws: `usage` for an unsupported scheme, with the location of the option in a config
     ///   file.
     private func schemes(
-        _ list: String, of option: String, from start: Set<String>, _ registry: Registry
+        _ list: String, of option: Option.ID, from start: Set<String>, _ registry: Registry
     ) throws(FetchError) -> Set<String> {
         do throws(FetchError) {
             return try OptionValue.schemes(list, from: start, registry)
         } catch {
-            throw origins[option].map(error.located) ?? error
+            throw origins[option.rawValue].map(error.located) ?? error
         }
     }
 }
@@ -185,8 +185,10 @@ struct Invocation: Sendable {
     var operands: [String] = []
     /// Number of operands behind `--`.
     var lastOperands = 0
-    /// Long names of the options on the command line.
+    /// Long names of the options on the command line, turned on or off.
     var given: [String] = []
+    /// Those of them, and of the options in config files, that are on.
+    var (on, inFiles): ([Option.ID], [Option.ID]) = ([], [])
     /// Last spelling of each option: `-p`, `--patch`.
     var typed: [String: String] = [:]
     /// Options of plugin programs; read only if a word has a name missing in the table.

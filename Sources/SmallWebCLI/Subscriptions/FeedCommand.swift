@@ -61,7 +61,6 @@ struct SubscriptionCommand: Sendable {
     func run() throws(FetchError) -> Int32 {
         try GetCommand.check(operands)
         try checkFiles()
-        try settings.checkArchives()
         return try FetchRun.run(settings) {
             settings, loop async throws(FetchError) in
             let fetcher = try settings.fetcher(loop)

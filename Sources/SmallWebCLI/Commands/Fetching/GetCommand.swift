@@ -36,13 +36,6 @@ struct GetCommand: Sendable {
         operands.contains(where: OperandSource.isList)
     }
 
-    /// True for an option that affects records only, not bodies.
-    private func onlyOfRecords(_ option: String) -> Bool {
-        if option == "body" { return ![.none, .file].contains(settings.records.options.body) }
-        return ["fields", "inline-max", "stream", "with-links", "events", "ordered", "summary"]
-            .contains(option)
-    }
-
     /// - Throws: `usage` for operands that are neither URLs nor lists.
     static func check(_ operands: [String]) throws(FetchError) {
         guard !operands.isEmpty else {
@@ -57,12 +50,6 @@ struct GetCommand: Sendable {
     /// - Throws: `usage` for conflicting options and operands.
     func check() throws(FetchError) {
         try Self.check(operands)
-        for options in [["proxy", "proxy-command", "unix-socket"], ["identity", "cert"]] {
-            let ways = options.filter(settings.invocation.given.contains)
-            guard ways.count <= 1 else {
-                throw usageError("--\(ways[0]) and --\(ways[1]) exclude each other")
-            }
-        }
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }
@@ -73,15 +60,12 @@ struct GetCommand: Sendable {
             try settings.note("further URLs go to standard output: each --output is for one")
         }
         if settings.output.directory != nil, named == 0, !settings.output.usesRemoteName,
-            !settings.records.areWanted, settings.invocation.given.contains("output-dir")
+            !settings.records.areWanted, settings.isGiven(.outputDir)
         {
             try settings.note("--output-dir is for -o and -O: bodies go to standard output")
         }
         if let name = settings.fetch.missingFile {
             try settings.note("--time-cond: there is not a file \(name): everything is fetched")
-        }
-        if settings.rendersFiles && settings.fetch.resume != .fromStart {
-            throw usageError("--render and --continue exclude each other")
         }
         if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }),
             case .flag(true)? = settings.fetch.options["tar"]
@@ -98,27 +82,7 @@ struct GetCommand: Sendable {
         if readers == 1 && !takesInput && Environment.isTerminal(0) {
             Messages(settings.messages).hint("type one URL per line, and Ctrl-D at the end")
         }
-        if settings.records.areWanted,
-            settings.output.files.contains("-") || settings.output.headerFile == "-"
-                || settings.output.format != nil
-        {
-            throw usageError("with --json only records go to standard output")
-        }
-        let useless = settings.invocation.given.first(where: onlyOfRecords)
-        if let useless, !settings.records.areWanted {
-            throw usageError("--\(useless) is about JSON records", hint: "add --json")
-        }
-        if settings.connection.keyFile != nil && settings.connection.certificateFile == nil {
-            throw usageError("--key needs --cert", hint: "name the certificate as well")
-        }
         try checkFiles()
-        try settings.checkArchives()
-        if settings.run.ledgerOutcomes != nil && settings.run.ledger == nil {
-            throw usageError("--only needs a --ledger")
-        }
-        if settings.run.knownMax < .max && settings.run.ledger == nil {
-            throw usageError("--stop-known needs a --ledger")
-        }
     }
 
     /// True if a signal leaves something to clean up or to report: a file, a terminal, records.

@@ -75,10 +75,7 @@ private struct VerbCommand {
         }
         settings.output.listing = .records
         // The records contain all the data of the body.
-        if settings.records.areWanted {
-            settings.records.options.body = .none
-            settings.invocation.given.append("body")
-        }
+        if settings.records.areWanted { settings.records.options.body = .none }
         return try GetCommand(settings, [asked]).run()
     }
 

@@ -40,7 +40,7 @@ struct ArchiveSettings: Sendable {
 extension Option {
     static let archive: [Option] = [
         Option(
-            "warc", .archive, "record the network traffic in FILE",
+            .warc, .archive, "record the network traffic in FILE",
             manual: "Adds the exact bytes of requests and replies to the WARC archive FILE, above "
                 + "TLS, with addresses, certificates and failures; everything else is as without "
                 + "it. If the name ends in .gz, each record is compressed. An existing archive is "
@@ -51,12 +51,12 @@ extension Option {
             example: "smallweb get --warc page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.file = value }),
         Option(
-            "warc-secrets", .archive, "with --warc, write secrets too",
+            .warcSecrets, .archive, "with --warc, write secrets too",
             manual: "Writes passwords, tokens and cookies into the archive as they were sent.",
             example: "smallweb get --warc own.warc --warc-secrets gemini://example.org/",
             .flag { settings, isOn in settings.archive.keepsSecrets = isOn }),
         Option(
-            "replay", .archive, "answer from the archive FILE alone",
+            .replay, .archive, "answer from the archive FILE alone",
             manual: "Answers each request from the WARC archive FILE: no name is resolved and no "
                 + "connection is made. A recording must be of the same scheme, host, port and "
                 + "request; several of one request are played in the order of time, then the last "
@@ -67,12 +67,12 @@ extension Option {
             example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
             .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
         Option(
-            "replay-loose", .archive, "with --replay, compare URLs alone",
+            .replayLoose, .archive, "with --replay, compare URLs alone",
             manual: "Takes a recording of the same URL, with any request.",
             example: "smallweb get --replay a.warc --replay-loose https://example.org/",
             .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
         Option(
-            "cache", .archive.with(scope: .run), "keep pages; read them if a server is away",
+            .cache, .archive.with(scope: .run), "keep pages; read them if a server is away",
             manual: "Keeps each page in an archive of yours below $XDG_CACHE_HOME/smallweb, and "
                 + "answers from there: at once for a page that is younger than --max-age, and for "
                 + "any page when the server cannot be reached or refuses for now, which a note "
@@ -82,7 +82,7 @@ extension Option {
             example: "smallweb open --cache gemini://geminiprotocol.net/",
             .flag { settings, isOn in settings.archive.usesCache = isOn }),
         Option(
-            "cache-size", .archive.with(scope: .run), "with --cache, size of all pages (256M)",
+            .cacheSize, .archive.with(scope: .run), "with --cache, size of all pages (256M)",
             manual:
                 "The size from which the oldest pages go. A page of more than half of it is not "
                 + "kept.",
@@ -93,14 +93,14 @@ extension Option {
                 settings.archive.cacheBytesMax = size
             }),
         Option(
-            "max-age", .archive.with(scope: .run), "with --cache, ask for no younger page (0)",
+            .maxAge, .archive.with(scope: .run), "with --cache, ask for no younger page (0)",
             manual: "The age up to which a recording answers without asking the server: a number "
                 + "of seconds, or one with s, m, h, d or w. By default each page of --cache is "
                 + "asked for, and none that --replay has with --warc.",
             example: "smallweb open --cache --max-age 1h gemini://geminiprotocol.net/",
             .value("TIME", OptionValue.duration) { $0.archive.ageSecondsMax = $1 }),
         Option(
-            "offline", .archive.with(scope: .run), "answer from the cache alone",
+            .offline, .archive.with(scope: .run), "answer from the cache alone",
             manual: "Answers from the pages of --cache, of any age, and asks no server: a page "
                 + "that was not kept is not-recorded, status 103.",
             example: "smallweb open --offline gemini://geminiprotocol.net/",
@@ -109,30 +109,6 @@ extension Option {
 }
 
 extension Settings {
-    /// - Throws: `usage` for conflicting options.
-    func checkArchives() throws(FetchError) {
-        if archive.keepsSecrets && archive.file == nil {
-            throw usageError("--warc-secrets needs a --warc")
-        }
-        let named = archive.file != nil ? "--warc" : "--replay"
-        for option in ["cache", "offline"] where invocation.given.contains(option) {
-            guard archive.paths.isEmpty else {
-                throw usageError(
-                    "--\(option) and \(named) do not go together: the cache is an archive, too")
-            }
-        }
-        if invocation.given.contains("max-age"), !archive.hasCache,
-            archive.file == nil || archive.replayed.isEmpty
-        {
-            throw usageError("--max-age needs a --cache, or --warc with --replay")
-        }
-        if invocation.given.contains("replay-loose"),
-            archive.replayed.isEmpty || archive.file != nil
-        {
-            throw usageError("--replay-loose needs a --replay alone")
-        }
-    }
-
     /// Opens the archives given by options. Does nothing after a signal: nothing is fetched then.
     ///
     /// - Throws: `write` for an archive to record to, `read` or `protocol-error` for one to replay,

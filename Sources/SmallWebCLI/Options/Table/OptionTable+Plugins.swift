@@ -6,7 +6,7 @@ internal import SmallWebPlugins
 extension Option {
     static let programs: [Option] = [
         Option(
-            "plugin", .connection, "use the plugin in DIR, or of that name",
+            .plugin, .connection, "use the plugin in DIR, or of that name",
             manual: "Uses an external plugin: the one in the folder DIR, which must contain a /, "
                 + "or the installed one of that name. It takes precedence over all others for its "
                 + "schemes, even built-in ones. smallweb-plugin(7) describes the folder.",
@@ -14,7 +14,7 @@ extension Option {
             .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }
         ).with(\.values, .plugins),
         Option(
-            "lang", .store, "plugin new: sh, python or swift",
+            .lang, .store, "plugin new: sh, python or swift",
             manual: "The language of the program of 'smallweb plugin new': sh, python or swift.",
             example: "smallweb plugin new --lang python hello-python",
             .choice("LANG") { $0.stores.language = $1 }),
@@ -89,10 +89,10 @@ extension Option {
                 }
             }
         var made = Option(
-            key, short: option.short, group(of: option), option.summary, manual: option.manual,
+            nil, short: option.short, group(of: option), option.summary, manual: option.manual,
             example: option.example, action)
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
-        made.urlKey = option.urlKey
+        (made.long, made.key, made.urlKey) = (key, key, option.urlKey)
         return [made]
     }
 
@@ -100,7 +100,8 @@ extension Option {
         let takers: Takers =
             switch option.purpose {
             // `refs` and the commands of plugins choose the method.
-            case .fetches where option.key == "request": .downloads.subtracting([.refs, .verbs])
+            case .fetches where option.key == Option.ID.request.rawValue:
+                .downloads.subtracting([.refs, .verbs])
             case .fetches: option.urlKey == nil ? .downloads : .downloads.subtracting(.verbs)
             case .fetchesAndUploads: .fetches
             case .uploads: .uploads
@@ -119,20 +120,21 @@ extension Option {
         )
         let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")
         let value = Option(
-            key, group, option.summary, manual: option.manual, example: option.example,
+            nil, group, option.summary, manual: option.manual, example: option.example,
             .value("VALUE") { settings, value in
                 settings.fetch.options[key] = .secret(value.systemBytes)
             }
-        ).with(\.isSecret, true)
+        ).with(\.isSecret, true).with(\.long, key)
         let others = [
             Option(
-                "\(key)-file", group, "\(put)where \(option.summary) is",
+                nil, group, "\(put)where \(option.summary) is",
                 manual: "A file with \(option.manual). It is never an argument, which every user "
                     + "of the machine could read.",
                 example: "smallweb \(command) --\(key)-file \(key) \(option.example)",
-                .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }),
+                .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }
+            ).with(\.long, "\(key)-file"),
             Option(
-                "ask-\(key)", group, "\(put)ask for \(option.summary)",
+                nil, group, "\(put)ask for \(option.summary)",
                 manual: "Asks at the terminal for \(option.manual), and does not show it.",
                 example: "smallweb \(command) --ask-\(key) \(option.example)",
                 .flag { settings, isOn in
@@ -141,8 +143,9 @@ extension Option {
                     } else {
                         settings.fetch.secretsToAsk.remove(key)
                     }
-                }),
+                }
+            ).with(\.long, "ask-\(key)"),
         ]
-        return (isForUploads ? [] : [value]) + others
+        return ((isForUploads ? [] : [value]) + others).map { $0.with(\.key, key) }
     }
 }

@@ -4,7 +4,7 @@ internal import SmallWeb
 extension Option {
     static let proxies: [Option] = [
         Option(
-            "proxy", short: "x", .connection, "go through the proxy at URL",
+            .proxy, short: "x", .connection, "go through the proxy at URL",
             manual: "Goes through a proxy, for every scheme: socks5h:// and socks4a:// let the "
                 + "proxy resolve the name, socks5:// and socks4:// resolve it here, http:// and "
                 + "https:// are asked for a tunnel with CONNECT, and for http URLs themselves. "
@@ -17,20 +17,20 @@ extension Option {
                     value.isEmpty ? .none : .proxy(try Proxy(parsing: value))
             }),
         Option(
-            "noproxy", .connection, "hosts that need no proxy, separated by commas",
+            .noproxy, .connection, "hosts that need no proxy, separated by commas",
             manual: "Hosts to reach without the proxy, separated by commas: names, subdomains "
                 + "included, addresses, networks such as 10.0.0.0/8, or * for all. Replaces "
                 + "NO_PROXY.",
             example: "smallweb get --noproxy localhost http://localhost/",
             .value("LIST") { settings, value in settings.connection.proxies.exemptions = value }),
         Option(
-            "proxy-auth", .connection, "user:password for the proxy, from FILE",
+            .proxyAuth, .connection, "user:password for the proxy, from FILE",
             manual: "A file with user:password for a proxy whose URL has none.",
             example:
                 "smallweb get --proxy-auth login -x http://proxy.test:3128 https://example.org/",
             .value("FILE") { settings, value in settings.connection.proxyAuthFile = value }),
         Option(
-            "proxy-command", .connection, "talk to the server through COMMAND",
+            .proxyCommand, .connection, "talk to the server through COMMAND",
             manual: "Runs COMMAND with sh -c for each connection: its standard input and output "
                 + "are the connection, and it ends with it. %h is the host, %p the port, %% a %. "
                 + "Host and port come quoted for the shell.",
@@ -39,7 +39,7 @@ extension Option {
                 settings.connection.proxies.source = value.isEmpty ? .none : .command(value)
             }),
         Option(
-            "isolate", .connection, "a SOCKS user name for each host",
+            .isolate, .connection, "a SOCKS user name for each host",
             manual: "Gives the proxy another SOCKS user name for each host, so that Tor uses "
                 + "separate circuits. A proxy without user names is an error. Hosts under .onion "
                 + "get one without this option if the proxy takes it, and tor:// implies it; "
@@ -51,7 +51,7 @@ extension Option {
     /// Options for libcurl's connections; refused for schemes that it does not fetch.
     static let engine: [Option] = [
         Option(
-            "connect-to", .connection.with(takers: .downloads), "connect to another host and port",
+            .connectTo, .connection.with(takers: .downloads), "connect to another host and port",
             manual: "Connects to HOST2:PORT2 for HOST1:PORT1, over HTTP only; --resolve is for "
                 + "all schemes.",
             example:
@@ -60,12 +60,12 @@ extension Option {
                 settings.connection.http.connectTo.append(value)
             }),
         Option(
-            "unix-socket", .connection.with(takers: .downloads), "connect to the Unix socket PATH",
+            .unixSocket, .connection.with(takers: .downloads), "connect to the Unix socket PATH",
             manual: "Connects to a Unix socket instead of the host, over HTTP only.",
             example: "smallweb get --unix-socket /run/app.sock http://localhost/status",
             .value("PATH") { settings, value in settings.connection.http.unixSocket = value }),
         Option(
-            "fallback-curl", .connection.with(takers: .downloads),
+            .fallbackCurl, .connection.with(takers: .downloads),
             "let libcurl fetch schemes without a plugin",
             manual: "Hands schemes that no plugin handles to libcurl, as far as it supports them: "
                 + "ftp, sftp, dict and more. 'smallweb schemes --fallback-curl' lists them.",

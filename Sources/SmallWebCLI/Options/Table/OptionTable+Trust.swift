@@ -5,7 +5,7 @@ internal import SmallWebTransport
 extension Option {
     static let trust: [Option] = [
         Option(
-            "trust", .connection, "check keys by tofu, ca, both, locked or ask",
+            .trust, .connection, "check keys by tofu, ca, both, locked or ask",
             manual: "The check of a server's key over TLS, before a request is sent. tofu pins it "
                 + "at the first visit and requires it afterwards. ca requires the signature of a "
                 + "certificate authority, the name and the dates, and stores nothing. both "
@@ -18,14 +18,14 @@ extension Option {
             .value("POLICY", OptionValue.trust) { $0.connection.trust = $1 }
         ).with(\.values, .oneOf { TrustStore.Policy.names }),
         Option(
-            "pin", .connection, "the server's key must be sha256:HEX",
+            .pin, .connection, "the server's key must be sha256:HEX",
             manual: "The SHA-256 of the public key (SPKI) that the server must have. It "
                 + "overrides every other check. Outside HTTP it can be the SHA-256 of the whole "
                 + "certificate. Nothing is stored.",
             example: "smallweb get --pin \"sha256:$(cat key.sha256)\" https://example.org/",
             .value("sha256:HEX", OptionValue.sha256) { $0.connection.pin = $1 }),
         Option(
-            "known-hosts", .connection, "use FILE as the trust store",
+            .knownHosts, .connection, "use FILE as the trust store",
             manual: "The trust store, instead of the user's own and of SMALLWEB_KNOWN_HOSTS: one "
                 + "kept together with a script, for example, with --trust locked.",
             example:
@@ -35,7 +35,7 @@ extension Option {
                 settings.connection.knownHostsFile = value
             }),
         Option(
-            "within", .store, "expiring: in this time (14d)",
+            .within, .store, "expiring: in this time (14d)",
             manual: "The period of 'smallweb trust expiring': a number with s, m, h, d or w.",
             example: "smallweb trust expiring --within 4w",
             .value("TIME") { settings, value throws(FetchError) in
@@ -46,7 +46,7 @@ extension Option {
                 settings.stores.within = try OptionValue.duration(value, "--within")
             }),
         Option(
-            "from", .store, "import: the client of the store",
+            .from, .store, "import: the client of the store",
             manual: "The client whose store 'smallweb trust import' reads: \(TrustFormat.names). "
                 + "It is optional if the store tells it. smallweb is another store of this "
                 + "program. For 'smallweb identity import' the client whose certificates it "
@@ -55,23 +55,23 @@ extension Option {
             .value("CLIENT") { settings, value in settings.stores.importClient = value }
         ).with(\.values, .oneOf { TrustFormat.allCases.map(\.rawValue) }),
         Option(
-            "to", .store, "export: the client to write for",
+            .to, .store, "export: the client to write for",
             manual: "The client for which 'smallweb trust export' writes: \(TrustFormat.names).",
             example: "smallweb trust export --to lagrange",
             .choice("CLIENT") { $0.stores.exportFormat = $1 }),
         Option(
-            "opml", .store, "bookmarks: as OPML",
+            .opml, .store, "bookmarks: as OPML",
             manual: "Lists the bookmarks as OPML 2.0, which feed readers import. '@FILE.opml' is a "
                 + "list of URLs again.",
             example: "smallweb bookmarks list --opml",
             .flag { settings, isOn in settings.stores.writesOPML = isOn }),
         Option(
-            "replace", .store, "import: overwrite known keys",
+            .replace, .store, "import: overwrite known keys",
             manual: "Lets an import replace keys that are known. Without it they stay.",
             example: "smallweb trust import --replace --from gmni known_hosts",
             .flag { settings, isOn in settings.stores.replacesPins = isOn }),
         Option(
-            "force", .store, "do not ask before deleting or replacing",
+            .force, .store, "do not ask before deleting or replacing",
             manual: "Does not ask before irreversible actions: identity remove, which deletes a "
                 + "private key, trust replace without --pin, plugin remove, and plugin add if a "
                 + "plugin of that name exists.",
@@ -81,41 +81,43 @@ extension Option {
 
     static let identity: [Option] = [
         Option(
-            "identity", .store.with(takers: .fetches, scope: .url),
+            .identity, .store.with(takers: .fetches, scope: .url),
             "show this identity if the server asks",
             manual:
                 "Shows the identity NAME to the host of the URL, and no other, if it asks for a "
                 + "client certificate, even if the identity is bound to other URLs.",
             example: "smallweb get --identity alice gemini://example.org/app/",
             .value("NAME") { settings, value in settings.connection.identityName = value }
-        ).with(\.values, .identities),
+        ).with(\.values, .identities).undone { $0.connection.identityName = nil },
         Option(
-            "cert", short: "E", .store.with(takers: .fetches, scope: .url),
+            .cert, short: "E", .store.with(takers: .fetches, scope: .url),
             "the same with a certificate from FILE",
             manual: "Shows the certificate in FILE, PEM, to the host of the URL and no other. "
                 + "Further certificates in it are its chain. Its key is in the same file, or in "
                 + "that of --key.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
-            .value("FILE") { settings, value in settings.connection.certificateFile = value }),
+            .value("FILE") { settings, value in settings.connection.certificateFile = value }
+        ).undone { $0.connection.certificateFile = nil },
         Option(
-            "key", .store.with(takers: .fetches, scope: .url), "the key of --cert",
+            .key, .store.with(takers: .fetches, scope: .url), "the key of --cert",
             manual: "The key of --cert, PEM.",
             example: "smallweb get -E me.crt --key me.key gemini://example.org/app/",
-            .value("FILE") { settings, value in settings.connection.keyFile = value }),
+            .value("FILE") { settings, value in settings.connection.keyFile = value }
+        ).undone { $0.connection.keyFile = nil },
         Option(
-            "key-password-file", .store.with(takers: .fetches, scope: .url),
+            .keyPasswordFile, .store.with(takers: .fetches, scope: .url),
             "read the key's password",
             manual: "A file with the password of an encrypted key. Without it you are asked.",
             example: "smallweb get -E me.pem --key-password-file pw gemini://example.org/app/",
             .value("FILE") { settings, value in settings.connection.keyPasswordFile = value }),
         Option(
-            "key-type", .store, "identity new: ecdsa or ed25519",
+            .keyType, .store, "identity new: ecdsa or ed25519",
             manual: "The key type of 'smallweb identity new': ecdsa, which is P-256 and works "
                 + "with every server, or ed25519.",
             example: "smallweb identity new --key-type ed25519 alice",
             .choice("TYPE") { $0.stores.keyType = $1 }),
         Option(
-            "delete", .uploads, "put: send nothing, which deletes",
+            .delete, .uploads, "put: send nothing, which deletes",
             manual: "Uploads no bytes, which servers take for a request to delete the page.",
             example: "smallweb put --delete titan://example.org/a.gmi",
             .flag { settings, isOn in settings.fetch.deletes = isOn }),
