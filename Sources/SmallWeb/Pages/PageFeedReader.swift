@@ -155,12 +155,12 @@ package final class PageFeedReader: PageSink {
 
     // MARK: Lines
 
-    package func take(_ line: PageLine, _ link: Link?) {
+    package func take(_ line: PageLine, _ link: () -> Link?) {
         // A feed has its entries in its document.
         guard !isDocument else { return }
         switch line.content {
         case .gemtext(let text): add(text, link, line.isIncluded)
-        case .item(let item): add(item, link)
+        case .item(let item): add(item, link())
         case .text:
             if let heading = headings?.add(line.bytes, number: line.number) {
                 add(heading.text, heading.dated)
@@ -168,7 +168,7 @@ package final class PageFeedReader: PageSink {
         }
     }
 
-    private func add(_ text: GemtextLine, _ link: Link?, _ isIncluded: Bool) {
+    private func add(_ text: GemtextLine, _ link: () -> Link?, _ isIncluded: Bool) {
         if case .heading(let level) = text.kind, begin(text, level, isIncluded) { return }
         switch text.kind {
         case .heading(1) where title == nil && !text.text.isEmpty:
@@ -181,7 +181,7 @@ package final class PageFeedReader: PageSink {
             let date = DatedText(label: text.text[...])
             let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
             guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
-                let uri = link?.uri
+                let uri = link()?.uri
             else { return }
             if time != nil { day?.hasLinks = true }
             add(uri.description, date, text.text[...], time: time)

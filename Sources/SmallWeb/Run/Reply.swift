@@ -29,8 +29,8 @@ package protocol PageSink: EventSink {
     /// reader is the same for all sinks of the reply.
     func begin(_ page: PageReader) throws(FetchError)
 
-    /// - Parameter link: The link of the line, as ``PageReader/link(_:)`` resolves it.
-    func take(_ line: PageLine, _ link: Link?) throws(FetchError)
+    /// - Parameter link: Resolves the link of the line (``PageReader/link(_:)``), once for all.
+    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError)
 
     /// Called after the lines of each piece of the body.
     func flush() throws(FetchError)
@@ -110,7 +110,12 @@ package final class Reply {
 
     private func pass(_ lines: [PageLine], of page: PageReader) throws(FetchError) {
         for line in lines {
-            let link = page.link(line)
+            var resolved: Link??
+            func link() -> Link? {
+                let link = resolved ?? page.link(line)
+                resolved = .some(link)
+                return link
+            }
             for sink in pageSinks { try sink.take(line, link) }
         }
     }

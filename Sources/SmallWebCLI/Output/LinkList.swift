@@ -66,8 +66,8 @@ final class LinkList: PageSink {
         log.note(.note(note))
     }
 
-    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
-        guard let link, link.isLink || listsAll else { return }
+    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
+        guard let link = link(), link.isLink || listsAll else { return }
         if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         hasLinks = true

@@ -96,11 +96,11 @@ final class TerminalBody: PageSink {
         markup = format.map { PageMarkup(writer: MarkupWriter($0), registry: page.registry) }
     }
 
-    func take(_ line: PageLine, _ link: Link?) throws(FetchError) {
-        if let bytes = markup?.bytes(of: line, link) {
+    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
+        if let bytes = markup?.bytes(of: line, link()) {
             shown += bytes
         } else {
-            shown.append(view.lines(of: line, link))
+            shown.append(view.lines(of: line, link()))
         }
         switch line.content {
         case .item: try flush()
