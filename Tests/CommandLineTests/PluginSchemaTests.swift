@@ -193,7 +193,8 @@ extension Schema {
     @Test func haveTheMembersOfTheReader() throws {
         for (files, pattern, schema) in [
             (
-                ["Manifest", "ManifestReader+Connections"], #"reader\.(?:\w+)\("(\w+)""#,
+                ["Manifest", "ManifestReader+Connections", "ManifestReader+Scheme"],
+                #"reader\.(?:\w+)\("(\w+)""#,
                 Schema.manifest
             ),
             (["ProgramEvents"], #"\(value, "(\w+)"\)|value\["(\w+)"\]"#, .event),

@@ -68,7 +68,7 @@ internal import Testing
         #expect(throws: FetchError.self) { try held.append([10]) }
     }
 
-    /// What is not ours is not cut, and what a crash leaves is.
+    /// Lines of others are not cut, and those that a crash leaves are.
     @Test func onlyOwnTornLinesAreCut() throws {
         for (rest, isOwn) in [
             ("", true), ("{", true), ("{\"type\":\"x\",\"v", true), ("\0\0\0", true), ("a", false),

@@ -2,7 +2,7 @@
 @testable internal import SmallWebCore
 internal import Testing
 
-/// Questions that a request has the one answer to: what is wanted of a reply, what goes on.
+/// Questions that a request alone answers: the wanted part of a reply, and all that goes on.
 @Suite struct RequestTests {
     private struct Trial: ProtocolHandler {
         let schemes: [Scheme]
