@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+import Foundation
 import SmallWeb
 import SmallWebTestSupport
 import Testing
@@ -156,6 +157,20 @@ import Testing
         #expect(result.status == 2)
         #expect(
             result.errors == "smallweb: --\(name) is about JSON records\nhint: add --json\n")
+    }
+
+    @Test(arguments: [
+        ("json", ["-i"]), ("json", ["--render", "text"]), ("offline", ["--max-age", "3"]),
+    ])
+    func anOptionOfTheConfigFileIsNamedAsSuch(_ name: String, _ words: [String]) throws {
+        var smallweb = Smallweb()
+        let path = smallweb.home.file("config")
+        smallweb.environment["SMALLWEB_CONFIG"] = path
+        try Data("\(name)\n".utf8).write(to: URL(fileURLWithPath: path))
+        let result = try smallweb.run(["get"] + words + ["gopher://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        #expect(
+            result.errors.hasSuffix("hint: \(path):1 has \(name): --no-\(name) is for one run\n"))
     }
 
     /// With a file there is room for both.

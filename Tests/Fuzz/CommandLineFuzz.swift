@@ -203,7 +203,8 @@ func configuration(_ input: [UInt8]) {
     check(ranks == ranks.sorted(), "out of order")
     check(!configuration.hasSections(with: []), "a section of nothing")
     for entry in configuration.entries {
-        let isInSection = configuration.hasSections(with: [entry.option.long])
+        // Plugins alone know one without an id.
+        let isInSection = entry.option.id.map { configuration.hasSections(with: [$0]) } ?? true
         check(isInSection || entry.scope == .all, "\(entry.option.long) is in a section")
         check(entry.scope == .all || entry.option.scope == .url, "\(entry.option.long)")
         check(entry.origin.hasPrefix("\(path):"), entry.origin)

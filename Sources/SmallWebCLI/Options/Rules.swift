@@ -57,8 +57,13 @@ struct Rule: Sendable {
         guard let other, condition?(settings, operands) ?? true else { return nil }
         let names = "--\(first.rawValue)" + (kind == .with ? "" : " and --\(other.rawValue)")
         let usual = others.first.map { "needs a --\($0.rawValue)" } ?? ""
+        // The user did not type that one.
+        let file =
+            kind == .without && !given.contains(other) ? settings.origins[other.rawValue] : nil
         return usageError(
-            "\(names) \(words ?? (kind == .with ? usual : "exclude each other"))", hint: hint)
+            "\(names) \(words ?? (kind == .with ? usual : "exclude each other"))",
+            hint: file.map { "\($0) has \(other.rawValue): --no-\(other.rawValue) is for one run" }
+                ?? hint)
     }
 
     /// The options of which one on the command line overrides `option` of a config file.
