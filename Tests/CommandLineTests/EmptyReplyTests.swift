@@ -40,6 +40,24 @@ struct EmptyReplyTests {
         #expect(try smallweb.run(["links", "--allow-empty", url]).status == 0)
     }
 
+    /// The hint names an option that the command takes.
+    @Test(arguments: ["get", "head", "links", "open", "feed", "watch", "crawl"])
+    func everyCommandThatFailsForItTakesTheOption(_ command: String) throws {
+        let path = command == "crawl" ? "/1/empty" : "/0/empty"
+        let run = { (options: [String]) throws in
+            // A server of its own: watch leaves one alone that has failed.
+            let server = try server()
+            return try smallweb.run(
+                [command] + options + ["gopher://127.0.0.1:\(server.port)\(path)"])
+        }
+        let refused = try run([])
+        #expect(refused.status == (command == "crawl" ? 75 : 52), "\(refused.errors)")
+        let allowed = try run(["--allow-empty"])
+        #expect(allowed.status == 0, "\(allowed.errors)")
+        guard command != "crawl" else { return }
+        #expect(refused.errors.contains("accept it with --allow-empty"), "\(refused.errors)")
+    }
+
     @Test func aReplyThatSaysItsEndOrItsStatusMayBeEmpty() throws {
         for (url, reply) in [
             ("gopher://H/0/text", ".\r\n"), ("gopher://H/1/menu", ".\r\n"),

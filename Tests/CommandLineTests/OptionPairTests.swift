@@ -159,18 +159,39 @@ import Testing
             result.errors == "smallweb: --\(name) is about JSON records\nhint: add --json\n")
     }
 
+    /// Whichever of the two stands in the file.
     @Test(arguments: [
-        ("json", ["-i"]), ("json", ["--render", "text"]), ("offline", ["--max-age", "3"]),
+        ("json", ["-i"], "--no-json"), ("json", ["--render", "text"], "--no-json"),
+        ("json", ["--hyperlink", "always"], "--no-json"), ("json", ["-o", "-"], "--no-json"),
+        ("offline", ["--max-age", "3"], "--no-offline"), ("key = a", [], "--no-config"),
+        ("write-out = a", ["--json"], "--no-config"),
+        ("dump-header = -", ["--json"], "--no-config"),
     ])
-    func anOptionOfTheConfigFileIsNamedAsSuch(_ name: String, _ words: [String]) throws {
+    func anOptionOfTheConfigFileIsNamedAsSuch(
+        _ line: String, _ words: [String], _ undoing: String
+    ) throws {
         var smallweb = Smallweb()
         let path = smallweb.home.file("config")
         smallweb.environment["SMALLWEB_CONFIG"] = path
-        try Data("\(name)\n".utf8).write(to: URL(fileURLWithPath: path))
-        let result = try smallweb.run(["get"] + words + ["gopher://127.0.0.1:1/"])
+        try Data("\(line)\n".utf8).write(to: URL(fileURLWithPath: path))
+        let command = ["get", "gopher://127.0.0.1:1/"] + words
+        let result = try smallweb.run(command)
         #expect(result.status == 2)
-        #expect(
-            result.errors.hasSuffix("hint: \(path):1 has \(name): --no-\(name) is for one run\n"))
+        let name = line.prefix { $0 != " " }
+        let hint = "hint: \(path):1 has \(name): \(undoing) is for one run\n"
+        #expect(result.errors.hasSuffix(hint), "\(result.errors)")
+        // The way out leads further.
+        #expect(try smallweb.run(command + [undoing]).errors.contains(hint) == false)
+    }
+
+    @Test func aSwitchThatIsTurnedOffHasTheLastWord() throws {
+        for (words, jobs) in [
+            (["-j", "4", "-Z"], 4), (["-Z", "-j", "4"], 4), (["-Z"], 8),
+            (["-j", "4", "--no-parallel"], 1), (["--no-parallel", "-j", "4"], 4),
+        ] {
+            let settings = try ArgumentParser.parse(["get"] + words + ["gopher://h.test/"])
+            #expect(settings.run.policy.jobs == jobs, "\(words)")
+        }
     }
 
     /// With a file there is room for both.

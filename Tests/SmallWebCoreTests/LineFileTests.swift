@@ -92,14 +92,31 @@ internal import Testing
         }
     }
 
-    /// The second addition would come behind a gap.
-    @Test func nothingIsAddedBehindAFailure() throws {
+    /// As on a disk that is full and then freed: the second addition would come behind a gap.
+    @Test func theTornLineGoesAndNothingIsAddedBehindIt() async throws {
+        await #expect(processExitsWith: .success) { [path = path as String] in
+            signal(SIGXFSZ, SIG_IGN)
+            let file = try LineFile.open(path, title: "ledger", O_APPEND)
+            try file.append(Array("{}\n".utf8))
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            var limit = rlimit()
+            getrlimit(resource, &limit)
+            for size in [1_000, limit.rlim_max] {
+                limit.rlim_cur = size
+                setrlimit(resource, &limit)
+                let line = [UInt8](repeating: UInt8(ascii: "x"), count: 2_000)
+                let error = #expect(throws: FetchError.self) { try file.append(line) }
+                #expect(error?.outcome == .write && error?.errnoName == "EFBIG")
+                #expect(try FileBytes.read(path, limit: 9_000) == Array("{}\n".utf8))
+            }
+        }
+    }
+
+    @Test func aDeviceThatIsFullSaysSo() throws {
         let full = try open("/dev/full")
         #expect(!full.isRegular && !full.isLocked)
-        for _ in 1...2 {
-            let error = #expect(throws: FetchError.self) { try full.append([10]) }
-            #expect(error?.outcome == .write && error?.errnoName == "ENOSPC")
-        }
+        let error = #expect(throws: FetchError.self) { try full.append([10]) }
+        #expect(error?.outcome == .write && error?.errnoName == "ENOSPC")
     }
 
     @Test func linksAreRefusedWhereTheyMayNotBe() throws {

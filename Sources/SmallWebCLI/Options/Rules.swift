@@ -57,13 +57,19 @@ struct Rule: Sendable {
         guard let other, condition?(settings, operands) ?? true else { return nil }
         let names = "--\(first.rawValue)" + (kind == .with ? "" : " and --\(other.rawValue)")
         let usual = others.first.map { "needs a --\($0.rawValue)" } ?? ""
-        // The user did not type that one.
-        let file =
-            kind == .without && !given.contains(other) ? settings.origins[other.rawValue] : nil
         return usageError(
             "\(names) \(words ?? (kind == .with ? usual : "exclude each other"))",
-            hint: file.map { "\($0) has \(other.rawValue): --no-\(other.rawValue) is for one run" }
-                ?? hint)
+            hint: [first, other].lazy.compactMap { undoing($0, settings) }.first ?? hint)
+    }
+
+    /// The way out for an option that the user did not type.
+    private func undoing(_ option: Option.ID, _ settings: Settings) -> String? {
+        guard !settings.invocation.on.contains(option),
+            let place = settings.origins[option.rawValue]
+        else { return nil }
+        let isFlag = if case .flag? = Option.of(option)?.action { true } else { false }
+        let word = isFlag ? "--no-\(option.rawValue)" : "--no-config"
+        return "\(place) has \(option.rawValue): \(word) is for one run"
     }
 
     /// The options of which one on the command line overrides `option` of a config file.

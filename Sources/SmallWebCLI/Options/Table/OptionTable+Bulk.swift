@@ -86,7 +86,7 @@ extension Option {
                 + "output gets the bodies whole and in the order of the URLs, as without it.",
             example: "smallweb get -Z gemini://example.org/a gopher://example.net/0/b",
             .flag { settings, isOn in
-                if !settings.isSet(.jobs) { settings.run.policy.jobs = isOn ? 8 : 1 }
+                if !isOn || !settings.isSet(.jobs) { settings.run.policy.jobs = isOn ? 8 : 1 }
             }),
         Option(
             .jobs, short: "j", .bulk.with(takers: [.lists, .feed, .crawl]),

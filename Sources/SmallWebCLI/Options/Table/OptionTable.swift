@@ -108,7 +108,8 @@ extension Option {
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(
             .allowEmpty,
-            .output.with(takers: [.get, .head, .links, .open, .verbs, .crawl, .explain]),
+            .output.with(
+                takers: [.get, .head, .links, .open, .verbs, .subscriptions, .crawl, .explain]),
             "an empty reply is a success",
             manual: "Counts an empty reply as success where it is otherwise a failure (exit "
                 + "status 52): in Finger, in Nex, and in gopher's texts, menus and searches "
