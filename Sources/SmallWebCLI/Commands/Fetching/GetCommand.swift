@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import CSmallWebPOSIX
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebArchive
