@@ -22,6 +22,7 @@ final class TarArchive {
     private var pointersPassed = 0
     /// True during a first walk that only collects names and LFS pointers.
     private var isRehearsal = false
+    private var isChecked = false
     /// Hashes of the names in the archive; true for a directory.
     private var names: [Int: Bool] = [:]
     private var tar: TarWriter
@@ -90,10 +91,12 @@ final class TarArchive {
     ) async throws(FetchError) {
         try await checkTrees(top, at: path)
         // With leading directories removed, two files may have the same name.
-        guard strip > 0 || files != nil else { return }
-        isRehearsal = true
-        try await walk(top, at: path, trees: trees) { _ in }
-        (isRehearsal, queued, names) = (false, [], [:])
+        if strip > 0 || files != nil {
+            isRehearsal = true
+            try await walk(top, at: path, trees: trees) { _ in }
+            (isRehearsal, queued, names) = (false, [], [:])
+        }
+        isChecked = true
     }
 
     private func checkTrees(_ top: TreeEntry, at path: [[UInt8]]) async throws(FetchError) {
@@ -181,10 +184,11 @@ final class TarArchive {
     /// - Parameters:
     ///   - path: The path of `top` from the root.
     ///   - trees: The trees on this path, the root's first.
-    /// - Throws: Errors of reading and of `emit`. ``check(_:at:trees:)`` must be called first.
+    /// - Throws: Errors of reading and of `emit`. ``check(_:at:trees:)`` must have returned.
     func write(
         _ top: TreeEntry, at path: [[UInt8]], trees: [ObjectID], _ emit: Emit
     ) async throws(FetchError) {
+        precondition(isChecked)
         output += tar.begin()
         if prefix.last == ASCII.slash {
             var base = prefix

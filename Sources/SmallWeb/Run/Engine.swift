@@ -86,6 +86,7 @@ package final class Engine: @unchecked Sendable {
     /// the result. On the loop of the run. Cancelling its task ends the fetches, and the requests
     /// left are concluded as cancelled.
     package func run() async {
+        precondition(loop.isCurrent)
         await withDiscardingTaskGroup { group in
             while true {
                 await advance(&group)

@@ -81,6 +81,7 @@ final class Reports: @unchecked Sendable {
 
     /// Waits for the next report. On the run's loop.
     func next() async -> Report {
+        precondition(loop.isCurrent && reader == nil)
         if batch.isEmpty {
             if waiting.isEmpty { await withUnsafeContinuation { reader = $0 } }
             batch = waiting.reversed()

@@ -124,7 +124,7 @@ final class ArchiveFile: @unchecked Sendable {
 
     /// Ends the header with the length of the block, and adds the block.
     ///
-    /// - Throws: `write`; the caller must then call ``undo()``.
+    /// - Throws: `write`, within a ``change(_:)``.
     func end(_ block: Block) throws(FetchError) {
         text.append("Content-Length: ")
         text.append(digits: block.count)
@@ -167,7 +167,22 @@ final class ArchiveFile: @unchecked Sendable {
 
     // MARK: The file
 
-    func commit() throws(FetchError) {
+    /// Writes one unit, or rolls it back on failure, which ends the recording.
+    ///
+    /// - Throws: The error of `body` or an earlier failure; `write`.
+    func change(_ body: (ArchiveFile) throws(FetchError) -> Void) throws(FetchError) {
+        if let failure { throw failure }
+        do throws(FetchError) {
+            try body(self)
+            try commit()
+        } catch {
+            undo()
+            failure = error
+            throw error
+        }
+    }
+
+    private func commit() throws(FetchError) {
         try flush()
         end += written
         written = 0
@@ -178,7 +193,7 @@ final class ArchiveFile: @unchecked Sendable {
     var place: Int { end + written + max(text.count, deflated.count) }
 
     /// Rolls back to the last ``commit()``. Best effort: a failing disk may be the reason.
-    func undo() {
+    private func undo() {
         text = []
         deflated = []
         written = 0

@@ -104,19 +104,8 @@ package final class ArchiveWriter: Sendable {
     /// again.
     package var isFull: Bool { file.withLock { $0.known.isFull } }
 
-    /// Writes one unit, or rolls it back on failure.
     private func change(_ body: (ArchiveFile) throws(FetchError) -> Void) throws(FetchError) {
-        try file.withLock { file throws(FetchError) in
-            if let failure = file.failure { throw failure }
-            do throws(FetchError) {
-                try body(file)
-                try file.commit()
-            } catch {
-                file.undo()
-                file.failure = error
-                throw error
-            }
-        }
+        try file.withLock { file throws(FetchError) in try file.change(body) }
     }
 
     func write(_ capture: Capture) throws(FetchError) {
