@@ -1,37 +1,9 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 
-/// One line of gemtext, Gemini's own format (specification 0.24.1), without its mark and line end.
-public struct GemtextLine: Sendable, Hashable {
-    /// The kind of a line, by its mark.
-    public enum Kind: Sendable, Hashable {
-        case text, link, item, quote
-        /// A link that asks for input, marked by `=:`.
-        case prompt
-        /// The level, 1 to 3.
-        case heading(Int)
-        /// A line that begins or ends a preformatted block; its text describes the block.
-        case fence
-        case preformatted
-    }
-
-    /// The kind of the line.
-    public let kind: Kind
-    /// Bytes as received: they need not be UTF-8, and may have control characters. For a link, its
-    /// label, which may be empty.
-    public let text: [UInt8]
-    /// For a link or prompt: the reference as written, never empty. Otherwise empty.
-    public let target: [UInt8]
-    /// Line number in the source, from 1.
-    public let number: Int
-
-    package init(kind: Kind, text: [UInt8], target: [UInt8], number: Int) {
-        (self.kind, self.text, self.target, self.number) = (kind, text, target, number)
-    }
-}
-
-/// Splits a gemtext page, whose bytes arrive in arbitrary pieces, into lines. Pure; holds at most
-/// one line. There are no errors: anything unknown is text.
+/// Reads a page of gemtext, Gemini's own format (specification 0.24.1), whose bytes arrive in
+/// arbitrary pieces: each line is a block, without its mark and line end. Pure; holds at most one
+/// line. There are no errors: anything unknown is a paragraph.
 public struct GemtextReader: Sendable {
     /// Longer lines are split into pieces of this size; only the first may have a mark, but no
     /// link.
@@ -49,13 +21,13 @@ public struct GemtextReader: Sendable {
     }
 
     /// The lines that end within the next bytes.
-    public mutating func add(_ bytes: ArraySlice<UInt8>) -> [GemtextLine] {
+    public mutating func add(_ bytes: ArraySlice<UInt8>) -> [TextBlock] {
         framer.split(bytes).map { read($0) }
     }
 
     /// The last line, if no line feed ended it. It may be truncated, unless the page is known to be
     /// complete.
-    public mutating func finish() -> GemtextLine? {
+    public mutating func finish() -> TextBlock? {
         framer.split([], isLast: true).first.map { read($0) }
     }
 
@@ -64,38 +36,55 @@ public struct GemtextReader: Sendable {
     /// - Parameter isTruncated: True for a line that may lack its end, which is not a link.
     package mutating func read(
         _ source: LineFramer.Line, isTruncated: Bool = false
-    ) -> GemtextLine {
+    ) -> TextBlock {
         let (line, isContinued) = (source.bytes, !source.isBeginning)
-        func result(_ kind: GemtextLine.Kind, dropping count: Int = 0) -> GemtextLine {
+        func result(_ kind: TextBlock.Kind, dropping count: Int = 0) -> TextBlock {
             let text = count == 0 ? line : line.dropFirst(count).trimmed
-            return GemtextLine(kind: kind, text: Array(text), target: [], number: source.number)
+            return TextBlock(kind, Array(text), line: source.number)
         }
-        func link(_ kind: GemtextLine.Kind) -> GemtextLine? {
+        func link(isPrompt: Bool) -> TextBlock? {
             let rest = line.dropFirst(2).trimmed
             let target = rest.prefix { !ASCII.isBlank($0) }
             guard source.isWhole, !isTruncated, !target.isEmpty else { return nil }
-            return GemtextLine(
-                kind: kind, text: Array(rest.dropFirst(target.count).trimmed),
-                target: Array(target), number: source.number)
+            let label = Array(rest.dropFirst(target.count).trimmed)
+            let link = TextBlock.Link(Array(target), isPrompt: isPrompt)
+            return TextBlock(.link, [.init(label, link: link)], line: source.number)
         }
         if line.starts(with: "```".utf8) && !isContinued {
             isPreformatted.toggle()
             return result(.fence, dropping: 3)
         }
         if isPreformatted { return result(.preformatted) }
-        if isContinued { return result(.text) }
-        if line.starts(with: "=>".utf8), let link = link(.link) { return link }
-        if readsPrompts, line.starts(with: "=:".utf8), let prompt = link(.prompt) { return prompt }
-        if line.starts(with: "* ".utf8) { return result(.item, dropping: 2) }
-        if line.first == UInt8(ascii: ">") { return result(.quote, dropping: 1) }
+        if isContinued { return result(.paragraph) }
+        if line.starts(with: "=>".utf8), let link = link(isPrompt: false) { return link }
+        if readsPrompts, line.starts(with: "=:".utf8), let prompt = link(isPrompt: true) {
+            return prompt
+        }
+        if line.starts(with: "* ".utf8) { return result(.item(), dropping: 2) }
+        if line.first == UInt8(ascii: ">") { return result(.quote(), dropping: 1) }
         let marks = line.prefix(3).prefix { $0 == UInt8(ascii: "#") }.count
-        return marks > 0 ? result(.heading(marks), dropping: marks) : result(.text)
+        if marks > 0 { return result(.heading(marks), dropping: marks) }
+        return result(line.isEmpty ? .blank : .paragraph)
     }
 }
 
-/// The part of a gemtext page below one heading: from the first heading line with its text to the
-/// next heading of its level or above. Pure.
-public struct GemtextSection: Sendable {
+extension TextBlock {
+    /// The block as a line of gemtext, without its line end. A paragraph's marks stay.
+    package var gemtext: [UInt8] {
+        switch kind {
+        case .heading(let level): Array(repeating: 0x23, count: level) + [ASCII.space] + text
+        case .quote: Array("> ".utf8) + text
+        case .item: Array("* ".utf8) + text
+        case .fence: Array("```".utf8) + text
+        case .paragraph, .preformatted, .blank: text
+        case .link: Array("=> ".utf8) + (runs.first?.link?.target ?? []) + [ASCII.space] + text
+        }
+    }
+}
+
+/// The part of a page below one heading: from the first heading with its text to the next one of
+/// its level or above. Pure.
+public struct PageSection: Sendable {
     private enum Place: Sendable {
         case before
         case within(level: Int)
@@ -113,16 +102,16 @@ public struct GemtextSection: Sendable {
     /// True if the heading has come.
     public var wasFound: Bool { if case .before = place { false } else { true } }
 
-    /// True if the line belongs to the part, which excludes the heading itself. Must be called with
-    /// each line of the page in order.
-    public mutating func includes(_ line: GemtextLine) -> Bool {
-        guard case .heading(let level) = line.kind else {
+    /// True if the block belongs to the part, which excludes the heading itself. Must be called with
+    /// each block of the page in order.
+    public mutating func includes(_ block: TextBlock) -> Bool {
+        guard case .heading(let level) = block.kind else {
             if case .within = place { return true }
             return false
         }
         switch place {
         case .before:
-            if line.text == heading { place = .within(level: level) }
+            if block.text == heading { place = .within(level: level) }
             return false
         case .within(let own):
             if level <= own { place = .behind }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Converts the lines of a page to a fragment of HTML or Markdown, line by line. Pure.
+/// Converts the blocks of a page to a fragment of HTML or Markdown, one by one. Pure.
 ///
 /// Text of the page cannot become markup: it is escaped, links lead to the caller's URLs, and
 /// control characters and characters that reorder text are dropped. Deterministic: equal lines give
@@ -24,13 +24,21 @@ public struct MarkupWriter: Sendable {
     /// A writer without an open block.
     public init(_ format: Format) { self.format = format }
 
-    // MARK: Lines
+    // MARK: Blocks
 
-    /// Converts a line of gemtext other than a link.
-    public mutating func line(_ line: GemtextLine) -> [UInt8] {
-        let text = line.text[...]
-        switch line.kind {
-        case .link, .prompt: return link(text, to: nil)
+    /// Converts a block.
+    ///
+    /// - Parameter target: Where a link leads: an absolute URL that is safe to follow, or `nil` to
+    ///   write its label alone; and trusted markup after the link. Called for each link in order.
+    public mutating func block(
+        _ block: TextBlock,
+        to target: (TextBlock.Link) -> (url: String?, note: String) = { _ in (nil, "") }
+    ) -> [UInt8] {
+        let text = block.text[...]
+        switch block.kind {
+        case .link:
+            let target = block.runs.first?.link.map(target)
+            return link(text, to: target?.url, note: target?.note ?? "")
         case .heading(let level): return heading(text, level)
         case .item: return within(.list, text)
         case .quote: return within(.quotation, text)
@@ -38,7 +46,7 @@ public struct MarkupWriter: Sendable {
         case .fence:
             // Ends a block. The opening line has none to end: a block begins with its first text.
             return close()
-        case .text: return paragraph(text)
+        case .paragraph, .blank: return paragraph(text)
         }
     }
 
@@ -115,8 +123,6 @@ public struct MarkupWriter: Sendable {
         }
         return bytes
     }
-
-    // MARK: Blocks
 
     private mutating func within(_ kind: Block, _ text: ArraySlice<UInt8>) -> [UInt8] {
         var bytes = block == kind ? [] : close()

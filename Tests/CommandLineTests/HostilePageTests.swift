@@ -24,7 +24,7 @@ import Testing
         let reader = PageReader(head, base: base, registry: .builtIn)
         reader.require(.text)
         let lines = reader.read(.body(Array(page.utf8)[...]))
-        return lines.map { view.lines(of: $0, reader.link($0)) }.joined() + view.references()
+        return lines.map { view.lines(of: $0, reader.links($0)) }.joined() + view.references()
     }
 
     @Test func aLongURLIsNotRepeatedInEveryLineOfItsLabel() throws {
@@ -58,7 +58,7 @@ import Testing
         let item = Item(kind: .text, text: "t", url: "gopher://example.org/0/" + "long/place")
         let reader = PageReader(Head(.success), base: base, registry: .builtIn)
         let lines = (0..<100).flatMap { _ in reader.read(.item(item)) }
-            .map { view.lines(of: $0, reader.link($0)) }
+            .map { view.lines(of: $0, reader.links($0)) }
         #expect(lines[0].contains("[1]") && !lines[99].contains("["))
         #expect(view.references().split(separator: "\n").count <= 20)
     }

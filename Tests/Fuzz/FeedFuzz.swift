@@ -42,7 +42,7 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
         let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
         for line in lines {
             check(!line.bytes.contains(0x0A), "a line of two")
-            guard let url = reader.link(line)?.url, !url.isEmpty else { continue }
+            guard let url = reader.links(line).first?.url, !url.isEmpty else { continue }
             check((try? URI(parsing: url))?.description == url, "\(url) changes")
         }
         for entry in reader.feed?.entries ?? [] {
@@ -90,7 +90,8 @@ private func headings(_ pieces: [ArraySlice<UInt8>]) -> [PlainHeadingReader.Head
     let links = lines.filter { $0.kind == .link }
     check(links.count == feed.entries.count, "\(links.count) links")
     for (line, entry) in zip(links, feed.entries) {
-        check(String(decoding: line.target, as: UTF8.self) == entry.url, "\(entry.url)")
+        let target = line.links.first { _ in true }?.target ?? []
+        check(String(decoding: target, as: UTF8.self) == entry.url, "\(entry.url)")
         check(DatedText(label: line.text[...])?.day.noon == entry.time, "\(entry)")
     }
 }
@@ -198,11 +199,9 @@ private func balanced(_ document: [UInt8]) -> Bool {
 private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]) -> [UInt8] {
     var (writer, reader) = (MarkupWriter(format), GemtextReader())
     var bytes: [UInt8] = []
-    func add(_ line: GemtextLine) {
-        bytes += line.kind == .link ? writer.link(line.text[...], to: "x:y") : writer.line(line)
+    for block in pieces.flatMap({ reader.add($0) }) + [reader.finish()].compactMap(\.self) {
+        bytes += writer.block(block) { _ in ("x:y", "") }
     }
-    for piece in pieces { for line in reader.add(piece) { add(line) } }
-    if let line = reader.finish() { add(line) }
     return bytes + writer.finish()
 }
 

@@ -7,7 +7,7 @@ internal import SmallWebFormats
 /// line ends. With prompts as without.
 @Sendable func gemtext(_ input: [UInt8]) {
     let readsPrompts = input.count % 2 == 1
-    let read = { (pieces: [ArraySlice<UInt8>]) -> [GemtextLine] in
+    let read = { (pieces: [ArraySlice<UInt8>]) -> [TextBlock] in
         var reader = GemtextReader(lineBytesMax: 64, readsPrompts: readsPrompts)
         var lines = pieces.flatMap { reader.add($0) }
         if let last = reader.finish() { lines.append(last) }
@@ -19,17 +19,19 @@ internal import SmallWebFormats
     let lineFeeds = input.count { $0 == 10 }
     var number = 0
     for line in lines {
-        check(line.number >= number && line.number <= lineFeeds + 1, "line \(line.number)")
-        number = line.number
-        check(line.text.count + line.target.count <= 64, "longer than a line may be")
-        let isLink = line.kind == .link || line.kind == .prompt
-        check(isLink == !line.target.isEmpty, "a link and its target")
-        check(line.kind != .prompt || readsPrompts, "a prompt")
-        check(!(line.text + line.target).contains(10), "a line feed in a line")
-        check(!line.target.contains { $0 == 32 || $0 == 9 }, "white space in a target")
+        let link = line.links.first { _ in true }
+        let target = link?.target ?? []
+        check(line.line >= number && line.line <= lineFeeds + 1, "line \(line.line)")
+        number = line.line
+        check(line.runs.count <= 1, "more than one run")
+        check(line.text.count + target.count <= 64, "longer than a line may be")
+        check((line.kind == .link) == !target.isEmpty, "a link and its target")
+        check(link?.isPrompt != true || readsPrompts, "a prompt")
+        check(!(line.text + target).contains(10), "a line feed in a line")
+        check(!target.contains { $0 == 32 || $0 == 9 }, "white space in a target")
         if case .heading(let level) = line.kind { check(1...3 ~= level, "heading \(level)") }
-        guard isLink, let base = try? URI(parsing: "gemini://h.test/a/b"),
-            let text = String(validating: line.target, as: UTF8.self),
+        guard link != nil, let base = try? URI(parsing: "gemini://h.test/a/b"),
+            let text = String(validating: target, as: UTF8.self),
             let uri = try? base.resolving(text)
         else { continue }
         check(uri.description.utf8.allSatisfy { $0 > 0x20 && $0 != 0x7F }, "\(uri)")

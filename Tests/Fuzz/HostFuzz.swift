@@ -225,7 +225,7 @@ func links(_ input: [UInt8]) {
         let reader = PageReader(head, base: base, registry: .builtIn)
         reader.require(.links)
         let lines = pieces.flatMap { reader.read(.body($0)) } + reader.finish(isWhole: true)
-        return lines.compactMap(reader.link).map { ($0.url, $0.line) }
+        return lines.flatMap(reader.links).map { ($0.url, $0.line) }
     }
     let whole = read([input[...]])
     let pieced = read(Pieces(of: input).pieces)
@@ -265,7 +265,7 @@ private func checkItems(_ urls: [String], _ base: URI) {
         registry: .builtIn)
     for (index, url) in urls.enumerated() {
         let item = Item(kind: .link, text: "a", url: url.isEmpty ? nil : url)
-        guard let link = reader.read(.item(item)).lazy.compactMap(reader.link).first else {
+        guard let link = reader.read(.item(item)).lazy.flatMap(reader.links).first else {
             fatalError("no link")
         }
         check(link.url == url && link.line == index + 1, "\(url) becomes \(link.url)")

@@ -9,11 +9,21 @@ internal import Testing
         var reader = GemtextReader(lineBytesMax: limit)
         var lines = pieces.flatMap { reader.add($0) }
         if let last = reader.finish() { lines.append(last) }
-        return lines.map { line in
-            let target = String(decoding: line.target, as: UTF8.self)
-            let text = String(decoding: line.text, as: UTF8.self)
-            return "\(line.number) \(line.kind) [\(target)] \(text)"
-        }
+        return lines.map { "\($0.line) \(shown($0))" }
+    }
+
+    private func shown(_ block: TextBlock) -> String {
+        let link = block.links.first { _ in true }
+        let target = String(decoding: link?.target ?? [], as: UTF8.self)
+        let text = String(decoding: block.text, as: UTF8.self)
+        let kind =
+            switch block.kind {
+            case .item: "item"
+            case .quote: "quote"
+            case .link: link?.isPrompt ?? false ? "prompt" : "link"
+            default: "\(block.kind)"
+            }
+        return "\(kind) [\(target)] \(text)"
     }
 
     private func lines(_ text: String, limit: Int = 65_536) -> [String] {
@@ -25,8 +35,8 @@ internal import Testing
             lines("# One\r\n##Two\n### Three\n#### Four\n* item\n*no item\n> said\n>\nplain\n\n")
                 == [
                     "1 heading(1) [] One", "2 heading(2) [] Two", "3 heading(3) [] Three",
-                    "4 heading(3) [] # Four", "5 item [] item", "6 text [] *no item",
-                    "7 quote [] said", "8 quote [] ", "9 text [] plain", "10 text [] ",
+                    "4 heading(3) [] # Four", "5 item [] item", "6 paragraph [] *no item",
+                    "7 quote [] said", "8 quote [] ", "9 paragraph [] plain", "10 blank [] ",
                 ])
     }
 
@@ -40,28 +50,25 @@ internal import Testing
 
     @Test(arguments: ["=>", "=> \t", " => /a", "= > /a"])
     func doesNotSeeALinkIn(_ line: String) {
-        #expect(lines(line) == ["1 text [] \(line)"])
+        #expect(lines(line) == ["1 paragraph [] \(line)"])
     }
 
     @Test func readsAPromptWhereTheProtocolHasThem() {
         let text = Array("=: /a b c\n=:/a\n=:\n =: /a\n= : /a\n```\n=: /a\n".utf8)
         let kinds = { (readsPrompts: Bool) in
             var reader = GemtextReader(readsPrompts: readsPrompts)
-            return reader.add(text[...]).map { line in
-                "\(line.kind) [\(String(decoding: line.target, as: UTF8.self))]"
-                    + " \(String(decoding: line.text, as: UTF8.self))"
-            }
+            return reader.add(text[...]).map(shown)
         }
-        let rest = ["text [] =:", "text []  =: /a", "text [] = : /a", "fence [] "]
+        let rest = ["paragraph [] =:", "paragraph []  =: /a", "paragraph [] = : /a", "fence [] "]
         let block = ["preformatted [] =: /a"]
         #expect(kinds(true) == ["prompt [/a] b c", "prompt [/a] "] + rest + block)
-        #expect(kinds(false) == ["text [] =: /a b c", "text [] =:/a"] + rest + block)
+        #expect(kinds(false) == ["paragraph [] =: /a b c", "paragraph [] =:/a"] + rest + block)
     }
 
     @Test func skipsAByteOrderMarkAtTheBeginning() {
         #expect(
             lines("\u{FEFF}=> /a b\n\u{FEFF}=> /c")
-                == ["1 link [/a] b", "2 text [] \u{FEFF}=> /c"])
+                == ["1 link [/a] b", "2 paragraph [] \u{FEFF}=> /c"])
         #expect(lines("\u{FEFF}# One") == ["1 heading(1) [] One"])
         let bytes = Array("\u{FEFF}=> /a b\n".utf8)
         #expect(lines(bytes.map { [$0] }) == ["1 link [/a] b"])
@@ -78,9 +85,9 @@ internal import Testing
     @Test func givesALongLineInPieces() {
         #expect(
             lines("=> /a/long/one b\nc\n", limit: 8) == [
-                "1 text [] => /a/lo", "1 text [] ng/one b", "2 text [] c",
+                "1 paragraph [] => /a/lo", "1 paragraph [] ng/one b", "2 paragraph [] c",
             ])
-        #expect(lines("* abcdefghi", limit: 8) == ["1 item [] abcdef", "1 text [] ghi"])
+        #expect(lines("* abcdefghi", limit: 8) == ["1 item [] abcdef", "1 paragraph [] ghi"])
     }
 
     @Test func doesNotDependOnThePieces() {

@@ -140,9 +140,9 @@ internal import Testing
     }
 }
 
-@Suite struct GemtextSectionTests {
+@Suite struct PageSectionTests {
     private func lines(under heading: String, _ page: String) -> [String] {
-        var section = GemtextSection(under: heading)
+        var section = PageSection(under: heading)
         var reader = GemtextReader()
         return reader.add(Array(page.utf8)[...]).filter { section.includes($0) }.map {
             String(decoding: $0.text, as: UTF8.self)
@@ -179,8 +179,8 @@ internal import Testing
     private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]) -> String {
         var (writer, reader) = (MarkupWriter(format), GemtextReader())
         var bytes: [UInt8] = []
-        for piece in pieces { for line in reader.add(piece) { bytes += writer.line(line) } }
-        if let line = reader.finish() { bytes += writer.line(line) }
+        for piece in pieces { for block in reader.add(piece) { bytes += writer.block(block) } }
+        if let block = reader.finish() { bytes += writer.block(block) }
         return String(decoding: bytes + writer.finish(), as: UTF8.self)
     }
 

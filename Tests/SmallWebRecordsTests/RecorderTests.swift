@@ -12,11 +12,13 @@ import Testing
             RecordStream(subject: RecordSubject(url: base.description), target: nil),
             bytesMax: 5_000)
         var reader = GemtextReader()
-        let line = try #require(reader.add(Array("=> a\n".utf8)[...]).first)
+        let run = try #require(reader.add(Array("=> a\n".utf8)[...]).first?.runs.first)
+        let link = Link(
+            try #require(run.link), text: run.text, base: base, line: 1, registry: .builtIn)
         var outcome: Outcome?
         for _ in 0..<100 where outcome == nil {
             do throws(FetchError) {
-                try records.add(Link(line, base: base, registry: .builtIn), base: base)
+                try records.add(link, base: base)
             } catch {
                 outcome = error.outcome
             }

@@ -59,11 +59,18 @@ internal import Testing
         lines.map { line in
             let kind =
                 switch line.content {
-                case .gemtext(let text): "\(text.kind)"
+                case .block(let block):
+                    switch block.kind {
+                    case .item: "item"
+                    case .quote: "quote"
+                    case .paragraph, .blank: "text"
+                    case .link: block.links.contains { $0.isPrompt } ? "prompt" : "link"
+                    default: "\(block.kind)"
+                    }
                 case .item: "item"
                 case .text: "text"
                 }
-            let link = reader.link(line).map { " -> \($0.url)" } ?? ""
+            let link = reader.links(line).map { " -> \($0.url)" }.joined()
             let text = String(decoding: line.bytes, as: UTF8.self)
             return "\(line.isIncluded ? "" : "-")\(line.number) \(kind) \(text)\(link)"
         }
@@ -163,7 +170,7 @@ internal import Testing
             lines += reader.finish(isWhole: true)
             #expect(lines.flatMap(\.bytes) == bytes && lines.count == 4)
             #expect(lines.allSatisfy { $0.number == 1 && $0.bytes.count <= 65_536 })
-            #expect(lines.allSatisfy { reader.link($0) == nil })
+            #expect(lines.allSatisfy { reader.links($0).isEmpty })
             #expect(lines.map { Array($0.bytes) } == (try pieces(of: bytes, type)))
         }
     }

@@ -3,31 +3,31 @@ package import SmallWebCore
 package import SmallWebFormats
 
 extension FeedDocument {
-    /// The document as a page of links, each with its day and title, and how gemtext writes them.
+    /// The document as a page of links, each with its day and title.
     ///
     /// - Parameter base: The document's own URI, after redirects.
-    func lines(at base: URI) -> [(line: GemtextLine, source: [UInt8])] {
-        var lines: [(line: GemtextLine, source: [UInt8])] = []
-        func add(_ mark: String, _ kind: GemtextLine.Kind, _ text: String, to target: String = "") {
-            let shown = kind == .link ? Array(text.utf8)[...].trimmed : Array(text.utf8)[...]
-            let line = GemtextLine(
-                kind: kind, text: Array(shown), target: Array(target.utf8),
-                number: lines.count + 1)
-            lines.append((line, Array((mark + (target.isEmpty ? "" : target + " ") + text).utf8)))
+    func blocks(at base: URI) -> [TextBlock] {
+        var blocks: [TextBlock] = []
+        func add(_ kind: TextBlock.Kind, _ text: String, to target: String? = nil) {
+            let link = target.map { TextBlock.Link(Array($0.utf8)) }
+            blocks.append(
+                TextBlock(
+                    kind, text.isEmpty ? [] : [.init(Array(text.utf8), link: link)],
+                    line: blocks.count + 1))
         }
-        if !feed.title.isEmpty { add("# ", .heading(1), feed.title) }
-        if !feed.summary.isEmpty { add("> ", .quote, feed.summary) }
-        add("", .text, "")
+        if !feed.title.isEmpty { add(.heading(1), feed.title) }
+        if !feed.summary.isEmpty { add(.quote(), feed.summary) }
+        add(.blank, "")
         for entry in entries {
             let day = entry.time.map { UTCDate.day($0) + " " } ?? ""
             if let target = entry.uri(at: base)?.description {
-                add("=> ", .link, day + (entry.label ?? "without a title"), to: target)
+                add(.link, day + (entry.label ?? "without a title"), to: target)
             } else {
                 // The space keeps a mark of gemtext in a title without a link from being one.
-                add("", .text, " " + day + (entry.label ?? ""))
+                add(.paragraph, " " + day + (entry.label ?? ""))
             }
         }
-        return lines
+        return blocks
     }
 
     /// The document in UTF-8 with absolute addresses.

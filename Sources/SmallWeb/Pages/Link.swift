@@ -24,16 +24,20 @@ public struct Link: Sendable {
     /// The label; may be empty, and may hold control characters.
     public var label: String { String(decoding: text, as: UTF8.self) }
 
-    /// A link or prompt of gemtext. A prompt whose target takes no data is a link like any other.
+    /// A link of a block. A prompt whose target takes no data is a link like any other.
     ///
-    /// - Parameter base: The page's own URI, after redirects.
-    package init(_ line: GemtextLine, base: URI, registry: Registry) {
-        raw = line.target
-        uri = Self.resolve(line.target, base: base, registry)
-        text = line.text
+    /// - Parameters:
+    ///   - text: Its label.
+    ///   - base: The page's own URI, after redirects.
+    package init(
+        _ link: TextBlock.Link, text: [UInt8], base: URI, line: Int, registry: Registry
+    ) {
+        raw = link.target
+        uri = Self.resolve(raw, base: base, registry)
+        self.text = text
         let takesData = uri.flatMap { registry[$0.scheme]?.scheme.hasPromptLines } ?? false
-        kind = line.kind == .prompt && takesData ? .input : Self.kind(of: uri, registry)
-        self.line = line.number
+        kind = link.isPrompt && takesData ? .input : Self.kind(of: uri, registry)
+        self.line = line
     }
 
     /// A line of a menu or listing.
@@ -59,7 +63,7 @@ public struct Link: Sendable {
         return uri.whereItLeads
     }
 
-    /// The kind of a gemtext link's target: by a scheme without a plugin, or else by the end of the
+    /// The kind of a link's target: by a scheme without a plugin, or else by the end of the
     /// name.
     private static func kind(of uri: URI?, _ registry: Registry) -> Item.Kind {
         guard let uri else { return .link }

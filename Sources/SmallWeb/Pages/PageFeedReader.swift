@@ -42,7 +42,7 @@ package final class PageFeedReader: PageSink {
     private var dated: FeedEntries
     private var known: Set<String> = []
     private var lastHeading = 0
-    /// The dated heading of gemtext above the present line.
+    /// The dated heading above the present line.
     private var day: DayHeading?
     /// The date alone on a line above the present item, and true if items have come below it.
     private var itemDay: (day: CivilDay, hasItems: Bool)?
@@ -155,12 +155,12 @@ package final class PageFeedReader: PageSink {
 
     // MARK: Lines
 
-    package func take(_ line: PageLine, _ link: () -> Link?) {
+    package func take(_ line: PageLine, _ links: () -> [Link]) {
         // A feed has its entries in its document.
         guard !isDocument else { return }
         switch line.content {
-        case .gemtext(let text): add(text, link, line.isIncluded)
-        case .item(let item): add(item, link())
+        case .block(let block): add(block, links, line.isIncluded)
+        case .item(let item): add(item, links().first)
         case .text:
             if let heading = headings?.add(line.bytes, number: line.number) {
                 add(heading.text, heading.dated)
@@ -168,39 +168,44 @@ package final class PageFeedReader: PageSink {
         }
     }
 
-    private func add(_ text: GemtextLine, _ link: () -> Link?, _ isIncluded: Bool) {
-        if case .heading(let level) = text.kind, begin(text, level, isIncluded) { return }
-        switch text.kind {
-        case .heading(1) where title == nil && !text.text.isEmpty:
-            title = FeedText.line(text.text)
-            lastHeading = text.number
-        case .heading(2) where lastHeading > 0 && text.number == lastHeading + 1:
-            if !text.text.isEmpty { subtitle = FeedText.line(text.text) }
-        // A prompt asks for input: nothing is there to be read.
-        case .link where isIncluded:
-            let date = DatedText(label: text.text[...])
-            let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
-            guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
-                let uri = link()?.uri
-            else { return }
-            if time != nil { day?.hasLinks = true }
-            add(uri.description, date, text.text[...], time: time)
+    private func add(_ block: TextBlock, _ links: () -> [Link], _ isIncluded: Bool) {
+        if case .heading(let level) = block.kind, begin(block, level, isIncluded) { return }
+        switch block.kind {
+        case .heading(1) where title == nil && !block.runs.isEmpty:
+            title = FeedText.line(block.text)
+            lastHeading = block.line
+        case .heading(2) where lastHeading > 0 && block.line == lastHeading + 1:
+            if !block.runs.isEmpty { subtitle = FeedText.line(block.text) }
         default: break
         }
+        guard isIncluded, block.runs.contains(where: { $0.link != nil }) else { return }
+        // A prompt asks for input: nothing is there to be read.
+        for (source, link) in zip(block.links, links()) where !source.isPrompt { add(link) }
     }
 
-    /// A heading of gemtext ends the section of one of its level or below, and may have a date.
+    private func add(_ link: Link) {
+        let date = DatedText(label: link.text[...])
+        let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
+        guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
+            let uri = link.uri
+        else { return }
+        if time != nil { day?.hasLinks = true }
+        add(uri.description, date, link.text[...], time: time)
+    }
+
+    /// A heading ends the section of one of its level or below, and may have a date.
     ///
     /// - Returns: True if it has a date, and so is not a title.
-    private func begin(_ line: GemtextLine, _ level: Int, _ isIncluded: Bool) -> Bool {
+    private func begin(_ heading: TextBlock, _ level: Int, _ isIncluded: Bool) -> Bool {
         if level <= day?.level ?? 0 { endDay() }
-        guard let dated = DatedText(start: line.text[...].trimmed),
+        let text = heading.text
+        guard let dated = DatedText(start: text[...].trimmed),
             level > 1 || title != nil || dated.rest.isEmpty
         else { return false }
         guard isIncluded || rules.heading == nil else { return true }
         endDay()
         day = DayHeading(
-            level: level, dated: dated, text: line.text, isEntry: line.text.contains(ASCII.colon))
+            level: level, dated: dated, text: text, isEntry: text.contains(ASCII.colon))
         return true
     }
 

@@ -4,7 +4,7 @@ package import SmallWebFormats
 
 package struct PageLine: Sendable {
     package enum Content: Sendable {
-        case gemtext(GemtextLine)
+        case block(TextBlock)
         /// A line of a menu or listing.
         case item(Item)
         /// A line of any other text, or of the source of a menu or listing.
@@ -21,9 +21,9 @@ package struct PageLine: Sendable {
     package let isIncluded: Bool
 }
 
-/// Reads a page while its events arrive: converts its charset, splits it into lines, parses gemtext
-/// and resolves links. Holds at most one line, or a feed of at most ``feedBytesMax``. The lines do
-/// not depend on how the bytes are cut.
+/// Reads a page while its events arrive: converts its charset, splits it into lines, makes blocks
+/// of gemtext and feeds, and resolves links. Holds at most one line, or a feed of at most
+/// ``feedBytesMax``. The lines do not depend on how the bytes are cut.
 package final class PageReader {
     package enum Kind: Sendable {
         case gemtext, text
@@ -31,7 +31,7 @@ package final class PageReader {
         case menu
         /// Text whose lines arrive as items, too.
         case listing
-        /// Atom, RSS, JSON Feed or OPML, or perhaps: its lines come at its end, as gemtext.
+        /// Atom, RSS, JSON Feed or OPML, or perhaps: its blocks come at its end.
         case feed
         /// Not text, and without items so far.
         case other
@@ -76,7 +76,7 @@ package final class PageReader {
     private let namesCharset: Bool
     private var framer = LineFramer(lineBytesMax: lineBytesMax)
     private var gemtext: GemtextReader
-    private var section: GemtextSection?
+    private var section: PageSection?
     private var itemsCount = 0
     /// The beginning of a page that may be a feed, and what it turned out to be.
     private var held: [UInt8]?
@@ -105,11 +105,11 @@ package final class PageReader {
 
     /// Must be called before the first event.
     ///
-    /// - Parameter heading: The text of the gemtext heading whose section is included; `nil` for
+    /// - Parameter heading: The text of the heading whose section is included; `nil` for
     ///   all.
     package func require(_ scope: Scope, under heading: String? = nil) {
         if scope.rawValue > self.scope.rawValue { self.scope = scope }
-        section = heading.map { GemtextSection(under: $0) } ?? section
+        section = heading.map { PageSection(under: $0) } ?? section
     }
 
     /// True if the heading of the section was found, or none was asked for.
@@ -147,7 +147,7 @@ package final class PageReader {
         feedReader.add(text(of: [], isLast: true))
         feed = feedReader.finish(converting: converted)
         guard isRead, let feed else { return [] }
-        return feed.lines(at: base).map { line($0.line, $0.source[...]) }
+        return feed.blocks(at: base).map { line($0, $0.gemtext[...]) }
     }
 
     /// A document in the charset that it names itself, unless the media type has named one
@@ -195,13 +195,17 @@ package final class PageReader {
         return (charset.convert(bytes) + (isLast ? charset.finish() : []))[...]
     }
 
-    /// The link of a line, or an item that leads nowhere; `nil` for other lines.
-    package func link(_ line: PageLine) -> Link? {
+    /// The links of a block, in order; or an item, even if it leads nowhere.
+    package func links(_ line: PageLine) -> [Link] {
         switch line.content {
-        case .gemtext(let text) where text.kind == .link || text.kind == .prompt:
-            Link(text, base: base, registry: registry)
-        case .item(let item): link(item, line: line.number)
-        case .gemtext, .text: nil
+        case .block(let block):
+            block.runs.compactMap { run in
+                run.link.map {
+                    Link($0, text: run.text, base: base, line: block.line, registry: registry)
+                }
+            }
+        case .item(let item): [link(item, line: line.number)]
+        case .text: []
         }
     }
 
@@ -233,14 +237,14 @@ package final class PageReader {
         }
     }
 
-    /// - Parameter gemtext: `nil` for a line of other text, which is in no section.
+    /// - Parameter block: `nil` for a line of other text, which is in no section.
     private func line(
-        _ gemtext: GemtextLine?, _ source: ArraySlice<UInt8>, number: Int = 0
+        _ block: TextBlock?, _ source: ArraySlice<UInt8>, number: Int = 0
     ) -> PageLine {
         PageLine(
-            content: gemtext.map { .gemtext($0) } ?? .text, bytes: source,
-            number: gemtext?.number ?? number,
-            isIncluded: section == nil || gemtext.map { section?.includes($0) ?? true } ?? false)
+            content: block.map { .block($0) } ?? .text, bytes: source,
+            number: block?.line ?? number,
+            isIncluded: section == nil || block.map { section?.includes($0) ?? true } ?? false)
     }
 }
 

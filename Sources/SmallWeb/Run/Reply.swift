@@ -29,8 +29,8 @@ package protocol PageSink: EventSink {
     /// reader is the same for all sinks of the reply.
     func begin(_ page: PageReader) throws(FetchError)
 
-    /// - Parameter link: Resolves the link of the line (``PageReader/link(_:)``), once for all.
-    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError)
+    /// - Parameter links: Resolves the links of the line (``PageReader/links(_:)``), once for all.
+    func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError)
 
     /// Called after the lines of each piece of the body.
     func flush() throws(FetchError)
@@ -110,13 +110,13 @@ package final class Reply {
 
     private func pass(_ lines: [PageLine], of page: PageReader) throws(FetchError) {
         for line in lines {
-            var resolved: Link??
-            func link() -> Link? {
-                let link = resolved ?? page.link(line)
-                resolved = .some(link)
-                return link
+            var resolved: [Link]?
+            func links() -> [Link] {
+                let links = resolved ?? page.links(line)
+                resolved = links
+                return links
             }
-            for sink in pageSinks { try sink.take(line, link) }
+            for sink in pageSinks { try sink.take(line, links) }
         }
     }
 

@@ -69,9 +69,8 @@ final class CrawlPage: Output, PageSink {
         self.target = next.target
     }
 
-    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
-        guard let link = link() else { return }
-        found += try crawl.lines(of: link, on: entry)
+    func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
+        for link in links() { found += try crawl.lines(of: link, on: entry) }
         // The page itself is done only when its own line is there.
         if found.count > 65_536 { try writeFound() }
     }

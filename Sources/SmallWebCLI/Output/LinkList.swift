@@ -66,8 +66,11 @@ final class LinkList: PageSink {
         log.note(.note(note))
     }
 
-    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
-        guard let link = link(), link.isLink || listsAll else { return }
+    func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
+        for link in links() where link.isLink || listsAll { try add(link) }
+    }
+
+    private func add(_ link: Link) throws(FetchError) {
         if let records { return try records.add(link, base: log.uri) }
         guard link.uri != nil || listsAll else { return }
         hasLinks = true

@@ -7,22 +7,29 @@ struct PageMarkup {
     var writer: MarkupWriter
     let registry: Registry
 
-    mutating func bytes(of line: PageLine, _ link: Link?) -> [UInt8] {
-        if let link, link.kind != .info {
-            return writer.link(link.text[...], to: url(of: link), note: note(link.kind))
+    mutating func bytes(of line: PageLine, _ links: [Link]) -> [UInt8] {
+        if case .block(let block) = line.content {
+            let registry = registry
+            var links = links.makeIterator()
+            return writer.block(block) { _ in
+                links.next().map { (Self.url(of: $0, registry), Self.note($0.kind)) } ?? (nil, "")
+            }
         }
-        guard case .gemtext(let line) = line.content else { return writer.preformatted(line.bytes) }
-        return writer.line(line)
+        guard let link = links.first, link.kind != .info else {
+            return writer.preformatted(line.bytes)
+        }
+        let url = Self.url(of: link, registry)
+        return writer.link(link.text[...], to: url, note: Self.note(link.kind))
     }
 
-    private func note(_ kind: Item.Kind) -> String {
+    private static func note(_ kind: Item.Kind) -> String {
         kind == .input || kind == .search ? " (input)" : ""
     }
 
     /// `nil` without a link, and for schemes that a browser would execute instead of fetching.
-    private func url(of link: Link) -> String? {
+    private static func url(of link: Link, _ registry: Registry) -> String? {
         guard let uri = link.uri,
-            registry[uri.scheme] != nil || Self.otherSchemes.contains(uri.scheme)
+            registry[uri.scheme] != nil || otherSchemes.contains(uri.scheme)
         else { return nil }
         return FeedText.url(uri.withoutPassword.description)
     }

@@ -96,9 +96,9 @@ final class WatchedPage: PageSink {
         comparedDigest = rules.basis + ":" + compared.finish().hex
     }
 
-    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
+    func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
         guard line.isIncluded else { return }
-        if rules.comparesLinks, let link = link(), link.isLink { add(link) }
+        if rules.comparesLinks { for link in links() where link.isLink { add(link) } }
         if case .item = line.content { return }
         guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line.bytes)
         else { return }

@@ -33,29 +33,29 @@ struct PageView {
         urlBytesLeft = urlBytesMax
     }
 
-    mutating func lines(of line: PageLine, _ link: Link?) -> String {
-        switch (line.content, link) {
-        case (.gemtext(let line), _): lines(of: line, link)
+    mutating func lines(of line: PageLine, _ links: [Link]) -> String {
+        switch (line.content, links.first) {
+        case (.block(let block), let link): lines(of: block, link)
         case (.item(let item), let link?): lines(of: item, link)
         case (.item, nil), (.text, _): wrapped(Self.preformatted(line.bytes))
         }
     }
 
-    // MARK: Gemtext
+    // MARK: Blocks
 
-    private mutating func lines(of line: GemtextLine, _ link: Link?) -> String {
-        let text = Self.plain(line.text)
-        switch line.kind {
-        case .text: return wrapped(text)
+    private mutating func lines(of block: TextBlock, _ link: Link?) -> String {
+        let text = Self.plain(block.text)
+        switch block.kind {
+        case .paragraph, .blank: return wrapped(text)
         case .heading(let level):
             return wrapped(String(repeating: "#", count: level) + " " + text, style.bold)
         case .item: return wrapped(text, first: "• ")
         case .quote: return wrapped(text, first: "> ", others: "> ")
         case .fence: return ""
         case .preformatted:
-            return Self.preformatted(line.text[...]) + "\n"
-        case .link, .prompt:
-            let target = Self.plain(line.target)
+            return Self.preformatted(block.text[...]) + "\n"
+        case .link:
+            let target = Self.plain(link?.raw ?? [])
             let asks = link?.kind == .input
             guard let url = link?.uri?.description,
                 let label = number(url, question: asks ? link?.label : nil)

@@ -96,17 +96,17 @@ final class TerminalBody: PageSink {
         markup = format.map { PageMarkup(writer: MarkupWriter($0), registry: page.registry) }
     }
 
-    func take(_ line: PageLine, _ link: () -> Link?) throws(FetchError) {
-        if let bytes = markup?.bytes(of: line, link()) {
+    func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
+        if let bytes = markup?.bytes(of: line, links()) {
             shown += bytes
         } else {
-            shown.append(view.lines(of: line, link()))
+            shown.append(view.lines(of: line, links()))
         }
         switch line.content {
         case .item: try flush()
-        case .gemtext(let line):
-            guard case .heading = line.kind, page?.title == "" else { break }
-            page?.title = String(PageView.plain(line.text).prefix(200))
+        case .block(let block):
+            guard case .heading = block.kind, page?.title == "" else { break }
+            page?.title = String(PageView.plain(block.text).prefix(200))
         case .text: break
         }
     }

@@ -23,9 +23,8 @@ if words.last == "menu" {
     }
 } else {
     var reader = GemtextReader()
-    for line in reader.add(source[...]) + [reader.finish()].compactMap(\.self) {
-        let target = String(decoding: line.target, as: UTF8.self)
-        html += target.isEmpty ? writer.line(line) : writer.link(line.text[...], to: safe(target))
+    for block in reader.add(source[...]) + [reader.finish()].compactMap(\.self) {
+        html += writer.block(block) { (safe(String(decoding: $0.target, as: UTF8.self)), "") }
     }
 }
 print(String(decoding: html + writer.finish(), as: UTF8.self), terminator: "")
