@@ -77,6 +77,52 @@ struct OtherServerTests {
         #expect(try hop.resolver(for: other).refusesPrivate == isRefused)
     }
 
+    /// The one judge of requests that go to another place as they are.
+    @Test func nothingForItsPlaceAloneGoesToAnother() throws {
+        let bench = try Bench()
+        let fetcher = bench.fetcher()
+        let request = try fetcher.request("https://h.test/")
+        var plain = request
+        plain.options["header"] = .list(["Accept: text/gemini"])
+        #expect(fetcher.isForAll(request) && fetcher.isForAll(plain))
+        let changes: [(inout Request) -> Void] = [
+            { $0.input = [1] }, { $0.upload = Request.Upload([1]) },
+            { $0.options["token"] = .secret([1]) }, { $0.uri.userinfo = "me" },
+            { $0.options["header"] = .list(["X-Key: 1"]) },
+            { $0.options["header"] = .list(["Cookie: 1"]) },
+        ]
+        for change in changes {
+            var request = request
+            change(&request)
+            #expect(!fetcher.isForAll(request))
+        }
+        let pem = Array(try ClientIdentity.make(name: "someone", now: UTCDate.now))
+        let identity = try ClientIdentity(certificate: pem, key: pem, now: UTCDate.now)
+        #expect(!fetcher.changed { $0.identities.chosen = identity }.isForAll(request))
+    }
+
+    /// A page that a program opens: an option that is new has to be in one of the two lists.
+    @Test func aProgramGetsNoneOfTheUsersChoices() throws {
+        let bench = try Bench()
+        var options = Fetcher.Options(trustStore: TrustStore(path: bench.storePath))
+        options.identities.bound = { _ in nil }
+        options.http.unixSocket = "/s"
+        options.http.connectTo = ["h::i:"]
+        options.rulesAfterRedirect = { [options] _ throws(FetchError) in
+            (options.trustStore, options.http, options.proxies)
+        }
+        options.leaveOutWhatIsForTheUser()
+        let there = try #require(try options.rulesAfterRedirect?(URI(parsing: "gemini://h/")))
+        for http in [options.http, there.1] { #expect(!http.isSpecial) }
+        #expect(options.identities.bound == nil && options.identities.chosen == nil)
+        let left: Set = ["identities", "http", "rulesAfterRedirect"]
+        let goOn: Set = [
+            "resolver", "trustStore", "redirects", "proxies", "allowedSchemes", "mayFollow",
+            "network", "robots",
+        ]
+        #expect(Set(Mirror(reflecting: options).children.compactMap(\.label)) == left.union(goOn))
+    }
+
     @Test func itIsNotShownTheIdentityOfTheFirst() async throws {
         let bench = try Bench()
         let servers = try (0..<2).map { _ in

@@ -41,7 +41,7 @@ extension Fetch {
                 throw .redirect("\(next.scheme.name) cannot resume: \(uri.display)")
             }
             let carried = handler.carried(
-                from: request, status: status, isSameOrigin: isSameOrigin(next))
+                from: request, status: status, isSameOrigin: next.isSameOrigin(as: request))
             let note = Self.note(carried.leftOut, next.uri)
             return (request.onward(to: next, with: carried), note)
         } catch {
@@ -58,7 +58,7 @@ extension Fetch {
     /// Refuses a redirect to a private address, to another service's port, and one that would leave
     /// a proxy.
     func checkWay(to next: Request) async throws(FetchError) {
-        if next.scheme.isForeign(next.uri.port), !isSameOrigin(next) {
+        if next.scheme.isForeign(next.uri.port), !next.isSameOrigin(as: request) {
             throw FetchError(
                 .redirectRefused, .header,
                 "the redirect leads to \(next.uri.display), a port of another service",
@@ -106,12 +106,6 @@ extension Fetch {
     private func way(of request: Request) throws(FetchError) -> Route? {
         guard request.uri.host != nil else { return nil }
         return try fetcher.options.network.way(request, fetcher(for: request))
-    }
-
-    func isSameOrigin(_ next: Request) -> Bool {
-        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
-        return next.scheme.name == request.scheme.name && next.uri.host == request.uri.host
-            && port(next) == port(request)
     }
 
     /// Lists the data that another origin does not get, though the one before has got it.

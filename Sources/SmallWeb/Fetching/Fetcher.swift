@@ -146,6 +146,15 @@ package final class Fetcher: Sendable {
             to: request, with: handler.carried(from: request, status: nil, isSameOrigin: false))
     }
 
+    /// True if another place may get a request as it is: neither it nor the client certificate
+    /// chosen for it is for its own place alone.
+    package func isForAll(_ request: Request) -> Bool {
+        let onward = withoutSecrets(request)
+        return options.identities.chosen == nil && request.uri.userinfo == nil
+            && request.upload == nil && onward.input == request.input
+            && onward.options == request.options
+    }
+
     /// Runs a fetch, redirects included, and passes its events to `emit` as they happen.
     ///
     /// - Parameter emit: Returns when it has taken the event; while it does not, nothing more is
@@ -165,6 +174,21 @@ package final class Fetcher: Sendable {
             precondition(loop.isCurrent)
             var fetch = Fetch(self, request, FetchLog(request.uri), emit: emit)
             return try await fetch.run()
+        }
+    }
+}
+
+extension Fetcher.Options {
+    /// Leaves out what the user chose for the places of URLs given: a page that a program opens
+    /// shows no identity, and takes only the URL's own route.
+    mutating func leaveOutWhatIsForTheUser() {
+        identities = Identities()
+        (http.unixSocket, http.connectTo) = (nil, [])
+        guard let rules = rulesAfterRedirect else { return }
+        rulesAfterRedirect = { uri throws(FetchError) in
+            var (store, http, proxies) = try rules(uri)
+            (http.unixSocket, http.connectTo) = (nil, [])
+            return (store, http, proxies)
         }
     }
 }

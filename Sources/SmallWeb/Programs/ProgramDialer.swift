@@ -256,18 +256,3 @@ extension ProgramRequest {
         }
     }
 }
-
-extension Fetcher.Options {
-    /// A program that opens a URL shows no identity of the user, and takes only the URL's own
-    /// route.
-    fileprivate mutating func leaveOutWhatIsForTheUser() {
-        identities = Identities()
-        (http.unixSocket, http.connectTo) = (nil, [])
-        guard let rules = rulesAfterRedirect else { return }
-        rulesAfterRedirect = { uri throws(FetchError) in
-            var (store, http, proxies) = try rules(uri)
-            (http.unixSocket, http.connectTo) = (nil, [])
-            return (store, http, proxies)
-        }
-    }
-}

@@ -143,7 +143,8 @@ final class SubscriptionSource<Run: SubscriptionRun>: Source {
         }
         guard let request = job.request,
             let moved = run.subscription.state[request.uri.pageKey]?.moved,
-            Self.mayFollow(asked, fitted.settings, request.uri, to: moved)
+            !asked.hasSettings,
+            Self.mayGo(request, fitted.settings, to: moved, job.fetcher)
         else { return job }
         let target = RequestLine(operand: moved)
         target.subject.n = asked.subject.n
@@ -152,22 +153,19 @@ final class SubscriptionSource<Run: SubscriptionRun>: Source {
         }
     }
 
-    /// True if a request may go directly to the target of an earlier permanent redirect: data meant
-    /// for one server must not be sent to another.
-    private static func mayFollow(
-        _ asked: RequestLine, _ settings: Settings, _ uri: URI, to moved: String
+    /// True if a request may go directly to the target of an earlier permanent redirect.
+    private static func mayGo(
+        _ request: Request, _ settings: Settings, to moved: String, _ fetcher: Fetcher
     ) -> Bool {
-        let (fetch, connection) = (settings.fetch, settings.connection)
         // The redirect itself must be followed to check its target.
-        guard let target = try? URI(parsing: moved), !asked.hasSettings,
-            !fetch.redirects.refusesPrivate
+        guard !settings.fetch.redirects.refusesPrivate, let next = try? fetcher.request(moved)
         else { return false }
-        if target.scheme == uri.scheme && target.host == uri.host && target.port == uri.port {
-            return true
-        }
-        return fetch.options.isEmpty && fetch.input == nil && !fetch.usesNetrc
-            && connection.identityName == nil && connection.certificateFile == nil
-            && connection.pin == nil && uri.userinfo == nil
+        if next.isSameOrigin(as: request) { return true }
+        var request = request
+        request.options = settings.fetch.options
+        // A redirect gets no login of its target, and comes from a server with the key given.
+        return !settings.fetch.usesNetrc && settings.connection.pin == nil
+            && fetcher.isForAll(request)
     }
 
     func rest() -> [Job] {

@@ -184,6 +184,13 @@ extension Request {
         return request
     }
 
+    /// True for the same scheme, host and port, also where one has the default port by its name.
+    package func isSameOrigin(as other: Request) -> Bool {
+        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
+        return scheme.name == other.scheme.name && uri.host == other.uri.host
+            && port(self) == port(other)
+    }
+
     /// Identifies the state of a resource in an earlier reply.
     public struct Validator: Sendable, Hashable {
         /// The URI of that reply. Used for no other resource, though a redirect may lead to it.
