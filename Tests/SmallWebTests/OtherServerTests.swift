@@ -44,7 +44,7 @@ struct OtherServerTests {
         let fetcher = try Bench().fetcher()
         let request = try fetcher.request("git+https://h.test/r")
         let hop = Hop(fetcher, request.scheme, request.limits, by: .never) { _ in }
-        hop.mayLeadToPrivate = mayLeadToPrivate
+        hop.reach.isPrivateSoFar = mayLeadToPrivate
         let places = ["127.0.0.1", "169.254.169.254", "::1", "192.168.0.1", "fd00::1"].map {
             Endpoint(host: $0, port: 80, security: .none)
         }

@@ -68,7 +68,7 @@ extension Fetch {
             throw .redirect("the program may not open \(next.uri.display)")
         }
         let nextWay = try way(of: next)
-        if try await isRefused(next, nextWay) {
+        if await reach.refuses(next, isDirect: nextWay == .direct, fetcher, by: deadline) {
             throw FetchError(
                 .redirectRefused, .header,
                 "the redirect leads to \(next.uri.display), at a private address",
@@ -76,30 +76,6 @@ extension Fetch {
         }
         guard let way = try way(of: request), !way.isDirect, nextWay == .direct else { return }
         throw .redirect("not leaving the proxy for \(next.uri.display)")
-    }
-
-    private func isRefused(_ next: Request, _ way: Route?) async throws(FetchError) -> Bool {
-        guard refusesPrivate, let host = next.uri.host else { return false }
-        if Resolver.isPrivate(literal: host) { return true }
-        // A proxy looks names up: only a literal address is known here.
-        guard way == .direct else { return false }
-        do throws(FetchError) {
-            return try await fetcher.options.resolver.isPrivate(
-                next.endpoint, on: fetcher.loop, by: deadline)
-        } catch {
-            // The connection finds out as well, and says more.
-            return false
-        }
-    }
-
-    var refusesPrivate: Bool { beganPrivate == false }
-
-    /// True if the requested URL is at a private address; also if the user has named a socket or
-    /// host, since no other is reached then.
-    func isPrivate(_ connection: Connection?) -> Bool {
-        if fetcher.options.http.isSpecial { return true }
-        let address = connection.flatMap { $0.proxy == nil ? $0.address : nil }
-        return Resolver.isPrivate(literal: address ?? origin.host ?? "")
     }
 
     /// `nil` for a request without a connection.

@@ -17,11 +17,8 @@ struct Fetch {
     private var server: Connection?
     /// ``Hop/recorded`` of the last exchange, and the body that it held back.
     private(set) var (recorded, heldBody) = (Int?.none, [UInt8]())
-    /// True while all servers before the last were at private addresses.
-    private var mayLeadToPrivate = true
+    private(set) var reach = Reach()
     let origin: URI
-    /// True if ``origin`` led to a private address; `nil` before that is known, or if it is unused.
-    var beganPrivate: Bool?
     /// Requests so far; empty before the first redirect.
     var seen: Set<Visit> = []
 
@@ -91,9 +88,7 @@ struct Fetch {
             ending.connection = log.connection
             ending.traffic = log.traffic ?? Ending.Traffic()
             if hasSentData { ending.noteData() }
-            if fetcher.options.redirects.refusesPrivate {
-                beganPrivate = beganPrivate ?? isPrivate(log.connection)
-            }
+            reach.begin(origin, log.connection, fetcher.options)
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
@@ -131,7 +126,7 @@ struct Fetch {
         redirect.header = head.header
         try await emit(.redirect(redirect))
         if let note { try await emit(.note(note)) }
-        mayLeadToPrivate = mayLeadToPrivate && server?.isPrivate ?? true
+        reach.leave(server)
         request = next
         return true
     }
@@ -293,8 +288,7 @@ struct Fetch {
     @inline(never)
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
-        var fetcher = try fetcher(for: request)
-        if refusesPrivate { fetcher = fetcher.changed { $0.resolver.refusesPrivate = true } }
+        let fetcher = reach.applied(to: try fetcher(for: request))
         let hop = Hop(
             fetcher, request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
@@ -303,7 +297,7 @@ struct Fetch {
         }
         hop.isOfProgram = handler.programVersion != nil
         if hop.isOfProgram { hop.secrets = request.secretValues }
-        hop.mayLeadToPrivate = mayLeadToPrivate
+        hop.reach = reach
         hop.sessions = self.fetcher.sessions
         hop.attempt = attempt
         if request.uri != origin { hop.origin = origin }

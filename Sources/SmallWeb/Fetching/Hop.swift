@@ -20,8 +20,7 @@ package final class Hop {
     private var identity: (shown: ClientIdentity, endpoint: Endpoint)?
     /// The URI that was asked for, if a redirect has led here.
     var origin: URI?
-    /// True while all servers that led here were at private addresses.
-    var mayLeadToPrivate = true
+    var reach = Reach()
     /// The connection to the server of the URL.
     private(set) var connection: Connection?
     /// Number of the attempt, from 1.
@@ -67,24 +66,6 @@ package final class Hop {
     /// nothing meant for another. The server is the same where TLS begins later.
     func identity(for endpoint: Endpoint) -> ClientIdentity? {
         identity.flatMap { $0.endpoint.isSameServer(as: endpoint) ? $0.shown : nil }
-    }
-
-    /// The resolver for a server that a reply names. A reply from the internet leads to no private
-    /// address.
-    ///
-    /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
-    func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
-        let resolver = fetcher.options.resolver
-        if let own = connection?.endpoint, !own.isSameServer(as: endpoint),
-            endpoint.security == .none, scheme.isForeign(endpoint.port)
-        {
-            throw FetchError(.connect, .connect, "\(endpoint) is another service's port")
-        }
-        // No other server is reached if the user has named a socket or host.
-        guard let connection, !(connection.isPrivate && mayLeadToPrivate),
-            !fetcher.options.http.isSpecial
-        else { return resolver }
-        return try resolver.refusingPrivate(endpoint)
     }
 
     func way(to endpoint: Endpoint) throws(FetchError) -> ProxySettings.Choice {
@@ -144,9 +125,4 @@ package final class Hop {
         for carrier in carriers { carrier.close() }
         carriers = []
     }
-}
-
-extension Connection {
-    /// True if the peer is at a private address.
-    var isPrivate: Bool { Resolver.isPrivate(literal: address ?? endpoint.host) }
 }

@@ -277,12 +277,3 @@ extension URI {
     /// Path and query, as robots files have them.
     package var target: String { path + (query.map { "?" + $0 } ?? "") }
 }
-
-extension Request {
-    /// True if its host is this machine or an address of a private network, by its name alone.
-    package var isPrivate: Bool {
-        let host = uri.host ?? ""
-        return Resolver.isPrivate(literal: host) || host == "localhost"
-            || host.hasSuffix(".localhost")
-    }
-}

@@ -37,7 +37,7 @@ final class ProgramDialer: ProgramNetwork {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
             let (carrier, facts) = try await dialer.connection(
-                to: endpoint, try await resolver(for: endpoint))
+                to: endpoint, try await firstResolver(for: endpoint))
             first = facts
             add(carrier)
             return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
@@ -46,7 +46,7 @@ final class ProgramDialer: ProgramNetwork {
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, acceptsAnyPort: program.acceptsAnyPort,
-                try await resolver(for: endpoint), on: hop.loop, by: dialer.connectDeadline)
+                try await firstResolver(for: endpoint), on: hop.loop, by: dialer.connectDeadline)
             first = connection
             add(socket)
             try await sayConnecting(endpoint, connection)
@@ -144,7 +144,7 @@ final class ProgramDialer: ProgramNetwork {
         let own = endpoint.host == program.host && isDirect ? first?.address : nil
         fetcher = fetcher.changed { options in
             options.leaveOutWhatIsForTheUser()
-            options.resolver.refusesPrivate = !mayBePrivate
+            if !mayBePrivate { options.resolver.refusesPrivate = true }
             if let own { options.resolver.overrides[endpoint.description] = [own] }
             options.mayFollow = isAllowed
             options.network = options.network.withoutOthers
@@ -165,38 +165,18 @@ final class ProgramDialer: ProgramNetwork {
         return own
     }
 
-    /// True if the URL itself leads to this machine or a private network.
     private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
-        if let address = first?.address { return Resolver.isPrivate(literal: address) }
-        guard let host = program.host, try await originMayBePrivate() else { return false }
-        let unserved = Endpoint(host: host, port: hop.scheme.defaultPort, security: .none)
-        return try await isPrivate(program.endpoint ?? unserved)
-    }
-
-    private func isPrivate(_ endpoint: Endpoint) async throws(FetchError) -> Bool {
-        guard try hop.way(to: endpoint).route == .direct else {
-            return Resolver.isPrivate(literal: endpoint.host)
+        // A URL without a server may still name a host.
+        let unserved = program.host.map {
+            Endpoint(host: $0, port: hop.scheme.defaultPort, security: .none)
         }
-        return try await hop.fetcher.options.resolver.isPrivate(
-            endpoint, on: hop.loop, by: dialer.connectDeadline)
+        return try await hop.isProgramPrivate(
+            at: program.host == nil ? nil : program.endpoint ?? unserved, first,
+            by: dialer.connectDeadline)
     }
 
-    // MARK: After a redirect
-
-    /// A redirect is sent by a server, or the program: from the internet it leads to no private
-    /// address.
-    private func resolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
-        let resolver = hop.fetcher.options.resolver
-        return try await originMayBePrivate() ? resolver : resolver.refusingPrivate(endpoint)
-    }
-
-    /// True if the first URL leads to a private address, or no redirect has led here.
-    private func originMayBePrivate() async throws(FetchError) -> Bool {
-        guard let origin = hop.origin else { return true }
-        guard let host = origin.host,
-            let port = origin.port ?? hop.registry[origin.scheme]?.scheme.defaultPort
-        else { return false }
-        return try await isPrivate(Endpoint(host: host, port: port, security: .none))
+    private func firstResolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
+        try await hop.resolver(ofProgramFor: endpoint, by: dialer.connectDeadline)
     }
 
     /// The trust store by the rules of the manifest: TLS that a program asks for has no scheme of

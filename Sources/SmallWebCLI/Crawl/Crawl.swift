@@ -65,7 +65,7 @@ final class Crawl: Source {
         (self.context, self.file, self.rules, self.robots) = (context, file, rules, robots)
         self.given = given
         reserved = context.fetcher.changed { $0.identities.chosen = nil }
-        strict = reserved.changed { $0.resolver.refusesPrivate = true }
+        strict = reserved.refusingPrivate()
         let archive = context.settings.archive
         needsBodies =
             !rules.checks || rules.mirror != nil || archive.file != nil || archive.hasCache
@@ -274,10 +274,8 @@ final class Crawl: Source {
             return job
         }
         // A config file has settings for this URL.
-        job.fetcher = job.fetcher.changed { options in
-            options.identities.chosen = nil
-            if !isSeed { options.resolver.refusesPrivate = true }
-        }
+        job.fetcher = job.fetcher.changed { $0.identities.chosen = nil }
+        if !isSeed { job.fetcher = job.fetcher.refusingPrivate() }
         return job
     }
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+package import SmallWebCore
+internal import SmallWebTransport
+
+/// Where an exchange may lead: a URL of the internet, and what a server or a program makes of it,
+/// to no private address. Carried out by ``Resolver/refusesPrivate``, also in libcurl's sockets.
+struct Reach {
+    /// True while all servers that led here were at private addresses.
+    var isPrivateSoFar = true
+    /// True if the URL that was asked for led to a private address; `nil` before that is known, or
+    /// where redirects may lead to one anyway.
+    private var beganPrivate: Bool?
+
+    /// Notes the first connection of a fetch, for `--no-private`. If the user has named a socket or
+    /// host, no other is reached, and it counts as private.
+    mutating func begin(_ origin: URI, _ connection: Connection?, _ options: Fetcher.Options) {
+        guard options.redirects.refusesPrivate, beganPrivate == nil else { return }
+        let address = connection.flatMap { $0.proxy == nil ? $0.address : nil }
+        beganPrivate =
+            options.http.isSpecial || Resolver.isPrivate(literal: address ?? origin.host ?? "")
+    }
+
+    /// Notes the server that a redirect leaves.
+    mutating func leave(_ server: Connection?) {
+        isPrivateSoFar = isPrivateSoFar && server?.isPrivate ?? true
+    }
+
+    /// The fetcher of the next exchange.
+    func applied(to fetcher: Fetcher) -> Fetcher {
+        beganPrivate == false ? fetcher.refusingPrivate() : fetcher
+    }
+
+    /// True if a redirect may not lead to `next`.
+    ///
+    /// - Parameter isDirect: False behind a proxy, which looks names up: only a literal address is
+    ///   known here.
+    func refuses(
+        _ next: Request, isDirect: Bool, _ fetcher: Fetcher, by deadline: Instant
+    ) async -> Bool {
+        guard beganPrivate == false, let host = next.uri.host else { return false }
+        if Resolver.isPrivate(literal: host) { return true }
+        guard isDirect, let endpoint = try? next.endpoint else { return false }
+        // The connection finds out as well why a name has no address, and says more.
+        return (try? await fetcher.options.resolver.isPrivate(
+            endpoint, on: fetcher.loop, by: deadline)) ?? false
+    }
+}
+
+extension Fetcher {
+    /// A copy that reaches no private address.
+    package func refusingPrivate() -> Fetcher { changed { $0.resolver.refusesPrivate = true } }
+}
+
+extension Connection {
+    /// True if the peer is at a private address.
+    fileprivate var isPrivate: Bool { Resolver.isPrivate(literal: address ?? endpoint.host) }
+}
+
+extension Request {
+    /// True if its host is this machine or an address of a private network, by its name alone.
+    package var isPrivate: Bool {
+        let host = uri.host ?? ""
+        return Resolver.isPrivate(literal: host) || host == "localhost"
+            || host.hasSuffix(".localhost")
+    }
+}
+
+extension Hop {
+    /// The resolver for a server that a reply names. A reply from the internet leads to no private
+    /// address.
+    ///
+    /// - Throws: `connect` where `endpoint` is at a private address, and must not be.
+    func resolver(for endpoint: Endpoint) throws(FetchError) -> Resolver {
+        let resolver = fetcher.options.resolver
+        if let own = connection?.endpoint, !own.isSameServer(as: endpoint),
+            endpoint.security == .none, scheme.isForeign(endpoint.port)
+        {
+            throw FetchError(.connect, .connect, "\(endpoint) is another service's port")
+        }
+        // No other server is reached if the user has named a socket or host.
+        guard let connection, !(connection.isPrivate && reach.isPrivateSoFar),
+            !fetcher.options.http.isSpecial
+        else { return resolver }
+        return try resolver.refusingPrivate(endpoint)
+    }
+
+    /// The resolver for the server of a program's URL. A redirect is sent by a server, or the
+    /// program: from the internet it leads to no private address.
+    func resolver(
+        ofProgramFor endpoint: Endpoint, by deadline: Instant
+    ) async throws(FetchError) -> Resolver {
+        let resolver = fetcher.options.resolver
+        return try await beganPrivate(by: deadline) ? resolver : resolver.refusingPrivate(endpoint)
+    }
+
+    /// True if a program's URL itself leads to this machine or a private network, so that what the
+    /// program opens may, too.
+    ///
+    /// - Parameters:
+    ///   - endpoint: The server of the URL; `nil` if it has none.
+    ///   - first: The connection to it, once it is made.
+    func isProgramPrivate(
+        at endpoint: Endpoint?, _ first: Connection?, by deadline: Instant
+    ) async throws(FetchError) -> Bool {
+        if let address = first?.address { return Resolver.isPrivate(literal: address) }
+        guard let endpoint, try await beganPrivate(by: deadline) else { return false }
+        return try await isPrivate(endpoint, by: deadline)
+    }
+
+    /// True if the first URL leads to a private address, or no redirect has led here.
+    private func beganPrivate(by deadline: Instant) async throws(FetchError) -> Bool {
+        guard let origin else { return true }
+        guard let host = origin.host,
+            let port = origin.port ?? registry[origin.scheme]?.scheme.defaultPort
+        else { return false }
+        return try await isPrivate(
+            Endpoint(host: host, port: port, security: .none), by: deadline)
+    }
+
+    private func isPrivate(
+        _ endpoint: Endpoint, by deadline: Instant
+    ) async throws(FetchError) -> Bool {
+        guard try way(to: endpoint).route == .direct else {
+            return Resolver.isPrivate(literal: endpoint.host)
+        }
+        return try await fetcher.options.resolver.isPrivate(endpoint, on: loop, by: deadline)
+    }
+}
