@@ -23,12 +23,12 @@ package struct ExtendedExpression: Sendable {
     fileprivate enum Step: Sendable {
         case set(ByteSet, next: Int)
         case split(Int, Int)
-        case place(Place, next: Int)
+        case anchor(Anchor, next: Int)
         case match
     }
 
     /// An assertion about a position in the bytes.
-    fileprivate enum Place: Sendable {
+    fileprivate enum Anchor: Sendable {
         case start, end, wordStart, wordEnd, wordEdge, noWordEdge
     }
 
@@ -63,7 +63,7 @@ package struct ExtendedExpression: Sendable {
     private mutating func emit(_ tree: ExpressionTree, before next: Int) throws(Problem) -> Int {
         switch tree {
         case .set(let set): return try add(.set(set, next: next))
-        case .place(let place): return try add(.place(place, next: next))
+        case .anchor(let kind): return try add(.anchor(kind, next: next))
         case .sequence(let parts):
             var next = next
             for part in parts.reversed() { next = try emit(part, before: next) }
@@ -123,7 +123,7 @@ package struct ExtendedExpression: Sendable {
                     case .split(let one, let other):
                         stack.append(other)
                         stack.append(one)
-                    case .place(let kind, let next):
+                    case .anchor(let kind, let next):
                         if Self.isAt(kind, place, bytes) { stack.append(next) }
                     case .set(let set, let next):
                         if place < bytes.count, set.contains(bytes[place]) { waiting.append(next) }
@@ -137,7 +137,7 @@ package struct ExtendedExpression: Sendable {
     }
 
     private static func isAt(
-        _ kind: Place, _ place: Int, _ bytes: UnsafeBufferPointer<UInt8>
+        _ kind: Anchor, _ place: Int, _ bytes: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         let before = place > 0 && isWord(bytes[place - 1])
         let after = place < bytes.count && isWord(bytes[place])
@@ -190,7 +190,7 @@ private struct ByteSet: Sendable {
 
 private indirect enum ExpressionTree {
     case set(ByteSet)
-    case place(ExtendedExpression.Place)
+    case anchor(ExtendedExpression.Anchor)
     case sequence([ExpressionTree])
     case choice([ExpressionTree])
     /// The minimum and maximum count; unbounded if `nil`.
@@ -226,7 +226,7 @@ private struct ExpressionParser {
         var parts: [ExpressionTree] = []
         while let byte, byte != UInt8(ascii: "|"), byte != UInt8(ascii: ")") || depth == 0 {
             let part = try atom()
-            if case .place = part { parts.append(part) } else { parts.append(try repeated(part)) }
+            if case .anchor = part { parts.append(part) } else { parts.append(try repeated(part)) }
         }
         return .sequence(parts)
     }
@@ -247,8 +247,8 @@ private struct ExpressionParser {
             return .sequence([inner])
         case UInt8(ascii: "["): return .set(try set())
         case ASCII.dot: return .set(ByteSet { $0 != 0 })
-        case UInt8(ascii: "^"): return .place(.start)
-        case UInt8(ascii: "$"): return .place(.end)
+        case UInt8(ascii: "^"): return .anchor(.start)
+        case UInt8(ascii: "$"): return .anchor(.end)
         case UInt8(ascii: "\\"): return try escape()
         case UInt8(ascii: "*"), UInt8(ascii: "+"), UInt8(ascii: "?"), UInt8(ascii: "{"):
             throw problem("has a repetition of nothing")
@@ -265,12 +265,12 @@ private struct ExpressionParser {
         case UInt8(ascii: "W"): return .set(ByteSet(where: ExtendedExpression.isWord).inverted)
         case UInt8(ascii: "s"): return .set(ByteSet(where: ASCII.isWhiteSpace))
         case UInt8(ascii: "S"): return .set(ByteSet(where: ASCII.isWhiteSpace).inverted)
-        case UInt8(ascii: "b"): return .place(.wordEdge)
-        case UInt8(ascii: "B"): return .place(.noWordEdge)
-        case UInt8(ascii: "<"): return .place(.wordStart)
-        case UInt8(ascii: ">"): return .place(.wordEnd)
-        case UInt8(ascii: "`"): return .place(.start)
-        case UInt8(ascii: "'"): return .place(.end)
+        case UInt8(ascii: "b"): return .anchor(.wordEdge)
+        case UInt8(ascii: "B"): return .anchor(.noWordEdge)
+        case UInt8(ascii: "<"): return .anchor(.wordStart)
+        case UInt8(ascii: ">"): return .anchor(.wordEnd)
+        case UInt8(ascii: "`"): return .anchor(.start)
+        case UInt8(ascii: "'"): return .anchor(.end)
         default: return .set(ByteSet { $0 == byte })
         }
     }

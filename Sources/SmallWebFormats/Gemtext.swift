@@ -85,14 +85,14 @@ extension TextBlock {
 /// The part of a page below one heading: from the first heading with its text to the next one of
 /// its level or above. Pure.
 public struct PageSection: Sendable {
-    private enum Place: Sendable {
+    private enum Part: Sendable {
         case before
         case within(level: Int)
         case behind
     }
 
     private let heading: [UInt8]
-    private var place = Place.before
+    private var part = Part.before
 
     /// - Parameter heading: The text without its mark; blanks around it are ignored.
     public init(under heading: String) {
@@ -100,21 +100,21 @@ public struct PageSection: Sendable {
     }
 
     /// True if the heading has come.
-    public var wasFound: Bool { if case .before = place { false } else { true } }
+    public var wasFound: Bool { if case .before = part { false } else { true } }
 
     /// True if the block belongs to the part, which excludes the heading itself. Must be called with
     /// each block of the page in order.
     public mutating func includes(_ block: TextBlock) -> Bool {
         guard case .heading(let level) = block.kind else {
-            if case .within = place { return true }
+            if case .within = part { return true }
             return false
         }
-        switch place {
+        switch part {
         case .before:
-            if block.text == heading { place = .within(level: level) }
+            if block.text == heading { part = .within(level: level) }
             return false
         case .within(let own):
-            if level <= own { place = .behind }
+            if level <= own { part = .behind }
             return level > own
         case .behind: return false
         }

@@ -25,7 +25,7 @@ internal import Testing
         Array("{\"objects\": [\(object.replacing("@", with: digits))]}".utf8)
     }
 
-    static func parse(_ answer: [UInt8]) throws -> LFSBatch.Place? {
+    static func parse(_ answer: [UInt8]) throws -> LFSBatch.Answer? {
         let file = try #require(pointer())
         return try LFSBatch.parse(answer[...], to: [file], from: try uri())[digits]
     }

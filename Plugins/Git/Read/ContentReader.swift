@@ -16,7 +16,7 @@ struct ContentReader {
     }
 
     /// The target of a path.
-    struct Place {
+    struct Target {
         /// Its name is empty for the root, and for a version that is a file.
         var entry: TreeEntry
         /// The content, unless it is a file in a directory.
@@ -75,7 +75,7 @@ struct ContentReader {
     func find(
         _ path: [[UInt8]], in start: ObjectID,
         whole: (Int) async throws(FetchError) -> Void = { _ in }
-    ) async throws(FetchError) -> Place {
+    ) async throws(FetchError) -> Target {
         var object = try await repository.load(start, of: start, whole: whole)
         var commit: Commit?
         var hops = 0
@@ -86,7 +86,7 @@ struct ContentReader {
             object = try await repository.load(target, of: start)
         }
         let kind = object.type == .tree ? TreeEntry.Kind.directory : .file
-        var place = Place(
+        var place = Target(
             entry: TreeEntry(mode: 0, kind: kind, name: [], id: object.id), object: object,
             commit: commit)
         if object.type == .tree {

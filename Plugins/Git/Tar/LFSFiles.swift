@@ -10,7 +10,7 @@ final class LFSFiles {
     private let request: Request
     private let uri: URI
     /// Locations from the last batch request, by digits.
-    private var places: [String: LFSBatch.Place] = [:]
+    private var answers: [String: LFSBatch.Answer] = [:]
     /// Files downloaded in advance, by digits.
     private var arrived: [String: Spool] = [:]
 
@@ -39,13 +39,13 @@ final class LFSFiles {
         }
         if let content = arrived.removeValue(forKey: file.digits) { return content }
         let others = try following()
-        let isFresh = places[file.digits] == nil
-        if isFresh { places = try await ask(for: file, others) }
+        let isFresh = answers[file.digits] == nil
+        if isFresh { answers = try await ask(for: file, others) }
         do throws(FetchError) {
             return try await download(file, with: others)
         } catch  where error.outcome == .permanentFailure && !isFresh {
             // Its location may have expired during the downloads before it.
-            places = try await ask(for: file, following())
+            answers = try await ask(for: file, following())
             return try await download(file)
         }
     }
@@ -54,7 +54,7 @@ final class LFSFiles {
 
     private func ask(
         for file: LFSPointer, _ following: [LFSPointer]
-    ) async throws(FetchError) -> [String: LFSBatch.Place] {
+    ) async throws(FetchError) -> [String: LFSBatch.Answer] {
         var files = [file]
         var known: Set<String> = [file.digits]
         for next in following where files.count < LFSBatch.filesMax {
@@ -98,7 +98,7 @@ final class LFSFiles {
         var files = [file]
         for next in others where files.count + arrived.count < Self.filesAtOnce {
             let largest = request.limits.isUsualForBodies ? nil : request.limits.bodyBytesMax
-            guard case .download? = places[next.digits], next.byteCount <= largest ?? .max,
+            guard case .download? = answers[next.digits], next.byteCount <= largest ?? .max,
                 arrived[next.digits] == nil, !files.contains(where: { $0.digits == next.digits })
             else { continue }
             files.append(next)
@@ -132,8 +132,8 @@ final class LFSFiles {
     }
 
     private func download(_ file: LFSPointer) async throws(FetchError) -> Spool {
-        guard case .download(var target, let fields)? = places[file.digits] else {
-            guard case .refused(let why)? = places[file.digits] else { preconditionFailure() }
+        guard case .download(var target, let fields)? = answers[file.digits] else {
+            guard case .refused(let why)? = answers[file.digits] else { preconditionFailure() }
             throw FetchError(
                 .permanentFailure, .body, "Git LFS has no file \(file.digits): \(why)")
         }

@@ -67,7 +67,7 @@ struct TarReader {
     }
 
     private func fetch(
-        _ place: ContentReader.Place, _ path: [[UInt8]], _ start: ObjectID
+        _ place: ContentReader.Target, _ path: [[UInt8]], _ start: ObjectID
     ) async throws(FetchError) -> PackSpool {
         guard repository.canFilter else { return try await repository.wholeVersion(of: start) }
         var request = FetchRequest(wants: [place.entry.id])
@@ -85,7 +85,7 @@ struct TarReader {
 
     /// The `.gitattributes` of the directories above.
     private func attributes(
-        _ place: ContentReader.Place, _ path: [[UInt8]], _ pack: PackSpool
+        _ place: ContentReader.Target, _ path: [[UInt8]], _ pack: PackSpool
     ) throws(FetchError) -> Attributes {
         var attributes = Attributes()
         for (depth, id) in place.attributes {

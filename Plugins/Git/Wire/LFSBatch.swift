@@ -11,7 +11,7 @@ enum LFSBatch {
     /// Limit of an answer: a signed URL and its fields take some thousand bytes for each file.
     static let answerBytesMax = 4 << 20
 
-    enum Place: Hashable, Sendable {
+    enum Answer: Hashable, Sendable {
         case download(URI, fields: [HTTPField])
         /// The server does not have it; with its reason.
         case refused(String)
@@ -48,7 +48,7 @@ enum LFSBatch {
     /// - Throws: `protocol-error` for an invalid answer, and for a URL that may not be fetched.
     static func parse(
         _ answer: ArraySlice<UInt8>, to files: [LFSPointer], from base: URI
-    ) throws(FetchError) -> [String: Place] {
+    ) throws(FetchError) -> [String: Answer] {
         let value: JSONValue
         do throws(FetchError) {
             value = try JSONValue.parse(answer)
@@ -66,21 +66,21 @@ enum LFSBatch {
         }
         var sizes: [String: Int] = [:]
         for file in files { sizes[file.digits] = file.byteCount }
-        var places: [String: Place] = [:]
+        var answers: [String: Answer] = [:]
         for object in objects {
             guard let digits = object["oid"]?.string, let size = sizes[digits] else { continue }
-            guard places[digits] == nil else { throw malformed("two places of \(digits)") }
-            places[digits] = try place(object, size, from: base)
+            guard answers[digits] == nil else { throw malformed("two places of \(digits)") }
+            answers[digits] = try read(object, size, from: base)
         }
-        if let missing = files.first(where: { places[$0.digits] == nil }) {
+        if let missing = files.first(where: { answers[$0.digits] == nil }) {
             throw malformed("it says nothing of \(missing.digits)")
         }
-        return places
+        return answers
     }
 
-    private static func place(
+    private static func read(
         _ object: JSONValue, _ size: Int, from base: URI
-    ) throws(FetchError) -> Place {
+    ) throws(FetchError) -> Answer {
         switch object["error"] {
         // Some servers write null where there is no error.
         case nil, .null?: break

@@ -7,29 +7,29 @@ public struct Identities: Sendable {
     /// The URLs that an identity may be shown to: a host and port, and a path with everything below
     /// it.
     package struct Scope: Sendable, Hashable, CustomStringConvertible {
-        let place: Place
+        let server: Server
         /// Without slashes at its end; empty for the whole host.
         package let path: String
 
         /// - Throws: `bad-url` for a URL whose scheme has no client certificates.
         package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try URI(parsing: url).withASCIIHost().removingDotSegments()
-            guard let place = Place(uri, registry) else {
+            guard let server = Server(uri, registry) else {
                 throw .badURL(
                     "no identity can be shown to \(url): its scheme has none",
                     hint: Identities.hint(registry))
             }
-            self.place = place
+            self.server = server
             path = Self.trimmed(uri.path)
         }
 
         package var description: String {
-            "\(place.scheme)://\(place.endpoint)\(path.isEmpty ? "/" : path)"
+            "\(server.scheme)://\(server.endpoint)\(path.isEmpty ? "/" : path)"
         }
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
         package func contains(_ uri: URI, in registry: Registry) -> Bool {
-            guard Place(uri, registry) == place, !Self.mayLeadElsewhere(uri.path) else {
+            guard Server(uri, registry) == server, !Self.mayLeadElsewhere(uri.path) else {
                 return false
             }
             let other = Self.trimmed(uri.removingDotSegments().path)
@@ -52,7 +52,7 @@ public struct Identities: Sendable {
         }
     }
 
-    struct Place: Sendable, Hashable {
+    struct Server: Sendable, Hashable {
         /// Name of the scheme; schemes with the same servers share one.
         let scheme: String
         let endpoint: Endpoint
@@ -84,8 +84,8 @@ public struct Identities: Sendable {
     func identity(
         for uri: URI, origin: URI, in registry: Registry
     ) throws(FetchError) -> ClientIdentity? {
-        guard let place = Place(uri, registry) else { return nil }
-        if let chosen, place == Place(origin, registry) { return chosen }
+        guard let server = Server(uri, registry) else { return nil }
+        if let chosen, server == Server(origin, registry) { return chosen }
         return try bound?(uri)
     }
 }

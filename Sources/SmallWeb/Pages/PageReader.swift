@@ -162,7 +162,7 @@ package final class PageReader {
     func absolute(_ feed: FeedDocument) -> [UInt8]? {
         let isOther =
             charset != nil || namesCharset && feed.namesCharset
-            || feed.places.contains { $0.address != nil }
+            || feed.spans.contains { $0.address != nil }
         return isOther ? feed.absolute(at: base) : nil
     }
 

@@ -11,14 +11,14 @@ package struct WarcDecoder: Sendable {
         case end
     }
 
-    private enum Place {
+    private enum Part {
         case header
         case block(left: Int)
         /// Within the two line ends behind a block.
         case trailer(matched: Int)
     }
 
-    private var place = Place.header
+    private var part = Part.header
     /// The beginning of an incomplete header.
     private var held: [UInt8] = []
 
@@ -26,12 +26,12 @@ package struct WarcDecoder: Sendable {
 
     /// True if enough of a header has arrived to recognise a record.
     package var hasVersion: Bool {
-        if case .header = place { held.count > 7 } else { true }
+        if case .header = part { held.count > 7 } else { true }
     }
 
     /// The error if the input ended here; `nil` at a record boundary.
     package var torn: Malformed? {
-        switch place {
+        switch part {
         case .header:
             return held.isEmpty
                 ? nil : Malformed(why: "the record ends within its header", isTorn: true)
@@ -47,23 +47,23 @@ package struct WarcDecoder: Sendable {
     package mutating func next(
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> Element? {
-        switch place {
+        switch part {
         case .header:
             guard !input.isEmpty else { return nil }
             guard let header = try header(&input) else { return nil }
-            place = header.blockBytes == 0 ? .trailer(matched: 0) : .block(left: header.blockBytes)
+            part = header.blockBytes == 0 ? .trailer(matched: 0) : .block(left: header.blockBytes)
             return .header(header)
         case .block(let left):
             guard !input.isEmpty else { return nil }
             let piece = input.prefix(left)
             input = input.dropFirst(piece.count)
-            place =
+            part =
                 piece.count == left ? .trailer(matched: 0) : .block(left: left - piece.count)
             return .block(piece)
         case .trailer(var matched):
             while matched < Self.trailer.count {
                 guard let byte = input.first else {
-                    place = .trailer(matched: matched)
+                    part = .trailer(matched: matched)
                     return nil
                 }
                 guard byte == Self.trailer[matched] else {
@@ -75,7 +75,7 @@ package struct WarcDecoder: Sendable {
                 input = input.dropFirst()
                 matched += 1
             }
-            place = .header
+            part = .header
             return .end
         }
     }
@@ -84,8 +84,8 @@ package struct WarcDecoder: Sendable {
     ///
     /// - Returns: The number of bytes for the caller to skip.
     package mutating func skipBlock() -> Int {
-        guard case .block(let left) = place else { return 0 }
-        place = .trailer(matched: 0)
+        guard case .block(let left) = part else { return 0 }
+        part = .trailer(matched: 0)
         return left
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-struct WarcPlace: Sendable, Hashable {
+struct WarcOffset: Sendable, Hashable {
     let file: Int
     let offset: Int
 }
@@ -10,7 +10,7 @@ struct WarcPlace: Sendable, Hashable {
 /// stay in the file: a compressed megabyte is a kilobyte.
 struct Recording: Sendable {
     let target: TwoHashKey
-    var request, response, facts, turns, failure: WarcPlace?
+    var request, response, facts, turns, failure: WarcOffset?
     var requestDigest: WarcDigest?
     /// Time of the reply, or else of the request, in microseconds since 1970.
     var time = Int.min
@@ -35,7 +35,7 @@ struct Recording: Sendable {
     var isWholeReply: Bool { response != nil && failure == nil && truncated == nil }
 
     /// A record with the target in its header.
-    var anyPlace: WarcPlace? { response ?? request ?? facts ?? failure }
+    var anyPlace: WarcOffset? { response ?? request ?? facts ?? failure }
 
     /// True if the exchange failed before any message was sent.
     var isFailureAlone: Bool { request == nil && response == nil }
@@ -57,7 +57,7 @@ struct ArchiveIndex: Sendable {
     let paths: [String]
     private(set) var recordings: [Recording] = []
     /// PEM records by `SCHEME HOST[:PORT]`.
-    private var certificates: [TwoHashKey: [WarcPlace]] = [:]
+    private var certificates: [TwoHashKey: [WarcOffset]] = [:]
     private var byURL: [TwoHashKey: [Int]] = [:]
     private var byRequest: [WarcDigest: [Int]] = [:]
     private var byID: [TwoHashKey: Int] = [:]
@@ -84,15 +84,15 @@ struct ArchiveIndex: Sendable {
         _ readers: ArchiveReaders, _ lines: [(file: Int, line: CaptureIndex.Line)]
     ) throws(FetchError) {
         paths = readers.paths
-        var seen = Set<WarcPlace>()
+        var seen = Set<WarcOffset>()
         for (file, line) in lines {
             let reader = try readers.reader(of: file)
             defer { readers.giveBack(reader, of: file) }
-            var isThere = seen.contains(WarcPlace(file: file, offset: line.offset))
+            var isThere = seen.contains(WarcOffset(file: file, offset: line.offset))
             for start in [line.exchange.lowerBound] + line.chains {
                 reader.seek(to: start)
                 while let header = try reader.next() {
-                    let place = WarcPlace(file: file, offset: reader.offset)
+                    let place = WarcOffset(file: file, offset: reader.offset)
                     if place.offset != start, !line.exchange.contains(place.offset) { break }
                     let isReply = place.offset == line.offset
                     if isReply, header.target == line.url { isThere = true }
@@ -119,12 +119,12 @@ struct ArchiveIndex: Sendable {
 
     private static func forEachHeader(
         of paths: [String], _ onDamage: (String) -> Void = { _ in },
-        _ body: (WarcHeader, WarcPlace) -> Void
+        _ body: (WarcHeader, WarcOffset) -> Void
     ) throws(FetchError) {
         for (file, path) in paths.enumerated() {
             let reader = try WarcReader(path)
             while let header = try reader.nextWhole() {
-                body(header, WarcPlace(file: file, offset: reader.offset))
+                body(header, WarcOffset(file: file, offset: reader.offset))
             }
             if let damage = reader.damage {
                 onDamage("\(damage.message): only whole records are used")
@@ -132,7 +132,7 @@ struct ArchiveIndex: Sendable {
         }
     }
 
-    private mutating func note(_ header: WarcHeader, _ place: WarcPlace) {
+    private mutating func note(_ header: WarcHeader, _ place: WarcOffset) {
         guard let target = header.target else { return }
         let partner = known(header.all("warc-concurrent-to"))
         let related = partner ?? known(header.all("warc-refers-to"))
@@ -211,7 +211,7 @@ struct ArchiveIndex: Sendable {
     }
 
     private mutating func noteMetadata(
-        _ header: WarcHeader, _ target: String, _ related: Int?, _ place: WarcPlace
+        _ header: WarcHeader, _ target: String, _ related: Int?, _ place: WarcOffset
     ) {
         switch header.kind {
         case Certificates.kind:
@@ -330,7 +330,7 @@ struct ArchiveIndex: Sendable {
     func recordings(ofRequest digest: WarcDigest) -> [Int] { byRequest[digest] ?? [] }
 
     /// The certificate records of a server, in the archives' order.
-    func certificates(of uri: URI, defaultPort: UInt16) -> [WarcPlace] {
+    func certificates(of uri: URI, defaultPort: UInt16) -> [WarcOffset] {
         Self.find(uri, defaultPort, in: certificates, by: Certificates.place)
     }
 

@@ -4,7 +4,7 @@ internal import SmallWebCore
 /// Incremental decoder of the transfer coding "chunked" (RFC 9112, section 7.1), for bodies that
 /// were recorded with it. Bodies without it pass unchanged. No I/O.
 package struct ChunkedBody: Sendable {
-    private enum Place {
+    private enum Part {
         case size
         case data(left: Int)
         /// Behind the data of a chunk.
@@ -14,7 +14,7 @@ package struct ChunkedBody: Sendable {
         case plain
     }
 
-    private var place = Place.size
+    private var part = Part.size
     private var held: [UInt8] = []
     private var isFirst = true
     /// Longest line of a size, with its extensions, and of a trailer.
@@ -25,7 +25,7 @@ package struct ChunkedBody: Sendable {
     /// True at the end of the body, or if it has no mark of its end. The last chunk counts as the
     /// end: wget leaves out the empty line behind it.
     package var isWhole: Bool {
-        switch place {
+        switch part {
         case .trailer, .over, .plain: true
         default: false
         }
@@ -49,8 +49,8 @@ package struct ChunkedBody: Sendable {
     /// Returns the buffered rest, after all input, of a body without chunks and without a line end.
     package mutating func finish() -> [UInt8] {
         let isSize = held.allSatisfy { ASCII.hexValue($0) != nil || $0 == ASCII.carriageReturn }
-        guard isFirst, case .size = place, !isSize else { return [] }
-        place = .plain
+        guard isFirst, case .size = part, !isSize else { return [] }
+        part = .plain
         return held
     }
 
@@ -61,7 +61,7 @@ package struct ChunkedBody: Sendable {
         _ input: inout ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8>? {
         while !input.isEmpty {
-            switch place {
+            switch part {
             case .plain:
                 defer { input = [] }
                 return input
@@ -70,7 +70,7 @@ package struct ChunkedBody: Sendable {
             case .data(let left):
                 let piece = input.prefix(left)
                 input = input.dropFirst(piece.count)
-                place = piece.count == left ? .dataEnd : .data(left: left - piece.count)
+                part = piece.count == left ? .dataEnd : .data(left: left - piece.count)
                 return piece
             case .size, .dataEnd, .trailer:
                 if let plain = try takeLine(&input) { return plain }
@@ -95,13 +95,13 @@ package struct ChunkedBody: Sendable {
         held = []
         var line = taken.dropLast()
         while line.last == ASCII.carriageReturn { line.removeLast() }
-        switch place {
+        switch part {
         case .dataEnd:
             guard line.isEmpty else {
                 throw Malformed(why: "a chunk of the body is not as long as it says")
             }
-            place = .size
-        case .trailer: if line.isEmpty { place = .over }
+            part = .size
+        case .trailer: if line.isEmpty { part = .over }
         default:
             var (size, digits) = (0, 0)
             for digit in line {
@@ -112,7 +112,7 @@ package struct ChunkedBody: Sendable {
             let next = line.dropFirst(digits).first
             guard 1...15 ~= digits, next == nil || next == UInt8(ascii: ";") || next == 0x20
             else { return try giveUp(taken) }
-            place = size == 0 ? .trailer : .data(left: size)
+            part = size == 0 ? .trailer : .data(left: size)
             isFirst = false
         }
         return nil
@@ -122,7 +122,7 @@ package struct ChunkedBody: Sendable {
         _ taken: ArraySlice<UInt8>
     ) throws(Malformed) -> ArraySlice<UInt8> {
         guard isFirst else { throw Malformed(why: "the body is not chunked as it should be") }
-        place = .plain
+        part = .plain
         held = []
         return taken
     }

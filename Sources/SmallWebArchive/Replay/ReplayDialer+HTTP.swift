@@ -73,7 +73,7 @@ extension ReplayDialer: HTTPClient {
         // What a page answers by itself need not have been asked.
         let asked = replayer.bounds == nil ? request : request.whole
         // Many recordings may share one request record: read it once.
-        var (others, places) = (Set<WarcDigest>(), Set<WarcPlace>())
+        var (others, places) = (Set<WarcDigest>(), Set<WarcOffset>())
         let limit = Self.headBytesMax + (request.options.body?.count ?? 0) + 16
         for number in turns {
             let recording = replayer.index.recordings[number]

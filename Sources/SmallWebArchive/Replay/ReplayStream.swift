@@ -187,7 +187,7 @@ final class ReplayStream: Carrier {
         // Those that may not be played are passed over, though they fit.
         let candidates = candidates.filter { replayer.next([$0]) != nil }
         // Many recordings may share one request record: read it once.
-        var (place, request) = (WarcPlace?.none, [UInt8]())
+        var (place, request) = (WarcOffset?.none, [UInt8]())
         for number in candidates {
             let recording = replayer.index.recordings[number]
             if place == nil || recording.request != place {

@@ -126,7 +126,7 @@ final class Replayer: Sendable {
 
     private struct State {
         var isPlayed: [Bool]
-        var chains: [WarcPlace: [[UInt8]]] = [:]
+        var chains: [WarcOffset: [[UInt8]]] = [:]
     }
 
     /// - Parameters:
@@ -147,18 +147,18 @@ final class Replayer: Sendable {
 
     /// The blocks of records in the order of `places`; `nil` for blocks longer than `limit`.
     func blocks(
-        _ places: [WarcPlace?], notOver limit: Int
+        _ places: [WarcOffset?], notOver limit: Int
     ) throws(FetchError) -> [[UInt8]?] {
         try blocks(places) { header in header.blockBytes <= limit ? limit : nil }
     }
 
     /// The beginning of a record's block; `nil` if `place` is `nil`.
-    func block(_ place: WarcPlace?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
+    func block(_ place: WarcOffset?, upTo limit: Int) throws(FetchError) -> [UInt8]? {
         try blocks([place]) { _ in limit }[0]
     }
 
     private func blocks(
-        _ places: [WarcPlace?], limit: (WarcHeader) -> Int?
+        _ places: [WarcOffset?], limit: (WarcHeader) -> Int?
     ) throws(FetchError) -> [[UInt8]?] {
         guard let file = places.lazy.compactMap({ $0?.file }).first else {
             return places.map { _ in nil }
@@ -213,7 +213,7 @@ final class Replayer: Sendable {
     /// Limit of the chains searched for a server, and of those cached.
     private static let chainsMax = 256
 
-    private func chain(at place: WarcPlace) throws(FetchError) -> [[UInt8]] {
+    private func chain(at place: WarcOffset) throws(FetchError) -> [[UInt8]] {
         if let chain = state.withLock({ $0.chains[place] }) { return chain }
         let pem = try blocks([place], notOver: 256 << 10)[0] ?? []
         let chain = Certificates.decode(pem)
@@ -248,7 +248,7 @@ final class WarcRecord {
     private let file: Int
     private let replayer: Replayer
 
-    init(_ place: WarcPlace, _ replayer: Replayer) throws(FetchError) {
+    init(_ place: WarcOffset, _ replayer: Replayer) throws(FetchError) {
         (file, self.replayer) = (place.file, replayer)
         reader = try replayer.readers.reader(of: file)
         reader.seek(to: place.offset)

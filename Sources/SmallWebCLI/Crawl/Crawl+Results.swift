@@ -15,7 +15,7 @@ extension Crawl {
     }
 
     /// True for a body without a sign of its end, at a place whose replies never have one.
-    func isWhole(_ entry: CrawlFile.Entry, _ ending: Ending, of place: Place) -> Bool {
+    func isWhole(_ entry: CrawlFile.Entry, _ ending: Ending, of place: Queue) -> Bool {
         guard let head = ending.head, head.replyClass == .success,
             let known = context.fetcher.registry[ending.uri.scheme],
             // Others know the end of a body by themselves.
@@ -37,7 +37,7 @@ extension Crawl {
 
     /// - Throws: The error of a page that cannot be written here: it ends the run.
     func verdict(
-        on entry: CrawlFile.Entry, of place: Place, _ result: Attempt, _ request: Request?
+        on entry: CrawlFile.Entry, of place: Queue, _ result: Attempt, _ request: Request?
     ) throws(FetchError) -> Verdict {
         let outcome = result.outcome
         if let error = result.error, [.write, .read].contains(outcome) { throw error }
@@ -82,7 +82,7 @@ extension Crawl {
             || result.ending?.head?.isRateLimited ?? false
     }
 
-    private func wait(_ entry: CrawlFile.Entry, _ place: Place, _ result: Attempt) -> Verdict {
+    private func wait(_ entry: CrawlFile.Entry, _ place: Queue, _ result: Attempt) -> Verdict {
         place.isSlow = true
         place.pauses += 1
         let seconds = result.pause?.inSeconds ?? 0
@@ -100,7 +100,7 @@ extension Crawl {
         return verdict
     }
 
-    private func leave(_ place: Place, _ reason: String) -> Verdict {
+    private func leave(_ place: Queue, _ reason: String) -> Verdict {
         place.reason = reason
         return .left
     }
@@ -109,7 +109,7 @@ extension Crawl {
     func stop() { isCut = true }
 
     /// Called when an attempt is over.
-    func end(_ entry: CrawlFile.Entry, of place: Place, _ verdict: Verdict) {
+    func end(_ entry: CrawlFile.Entry, of place: Queue, _ verdict: Verdict) {
         switch verdict {
         case .again, .left:
             var entry = entry
@@ -126,7 +126,7 @@ extension Crawl {
 
     /// Seconds from one request to the next, for a place and the reply to the last.
     func pace(
-        _ place: Place, _ result: Attempt, replySeconds: Double, _ request: Request?
+        _ place: Queue, _ result: Attempt, replySeconds: Double, _ request: Request?
     ) -> Double {
         let delay = request.flatMap { robots.delaySeconds(for: $0) } ?? 0
         let usual = paceSeconds * (place.isSlow ? 2 : 1)

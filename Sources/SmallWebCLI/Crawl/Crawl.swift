@@ -24,9 +24,9 @@ final class Crawl: Source {
     private(set) var scope: CrawlScope
     private var traps = CrawlTraps()
     private(set) var seeds: Set<String> = []
-    private(set) var places: [String: Place] = [:]
+    private(set) var places: [String: Queue] = [:]
     /// Places that may have a URL to hand out.
-    private var turn: ArraySlice<Place> = []
+    private var turn: ArraySlice<Queue> = []
     let bell = Bell()
     var underWay = 0
     private var pages = 0
@@ -91,14 +91,14 @@ final class Crawl: Source {
         }
     }
 
-    private func place(_ name: String) -> Place {
+    private func place(_ name: String) -> Queue {
         if let place = places[name] { return place }
-        let place = Place(name)
+        let place = Queue(name)
         places[name] = place
         return place
     }
 
-    func queue(_ place: Place) {
+    func queue(_ place: Queue) {
         guard !place.isQueued, place.reason == nil, place.unasked > 0 else { return }
         place.isQueued = true
         turn.append(place)
@@ -216,7 +216,7 @@ final class Crawl: Source {
     }
 
     /// The next request of a place; `nil` if it has none now, or has had its turn.
-    private func job(of place: Place) throws(FetchError) -> Job? {
+    private func job(of place: Queue) throws(FetchError) -> Job? {
         let end = Instant.after(seconds: 0.01)
         while place.reason == nil, place.underWay < Self.windowMax {
             guard var entry = try next(of: place) else { return nil }
@@ -255,7 +255,7 @@ final class Crawl: Source {
     }
 
     private func job(
-        _ entry: CrawlFile.Entry, of place: Place, _ request: Request?
+        _ entry: CrawlFile.Entry, of place: Queue, _ request: Request?
     ) throws(FetchError) -> Job {
         let asked = RequestLine(operand: entry.url)
         asked.subject.n = entry.n
@@ -280,7 +280,7 @@ final class Crawl: Source {
     }
 
     /// The request for a page, with what is meant for its place alone.
-    func request(_ request: Request, at place: Place) -> Request {
+    func request(_ request: Request, at place: Queue) -> Request {
         guard let login = given[place.name] else {
             return context.fetcher.withoutSecrets(request)
         }
@@ -294,7 +294,7 @@ final class Crawl: Source {
 
     /// Seconds for which a place is to be left alone, by what earlier runs have left; `nil` once it
     /// was asked.
-    private func rest(of place: Place, _ request: Request) -> Double? {
+    private func rest(of place: Queue, _ request: Request) -> Double? {
         guard place.underWay == 0, !place.isAsked else { return nil }
         let delay = robots.delaySeconds(for: request) ?? 0
         let since = file.lastRequest.advanced(seconds: delay).seconds(since: .now)
@@ -317,7 +317,7 @@ final class Crawl: Source {
         return true
     }
 
-    private func next(of place: Place) throws(FetchError) -> CrawlFile.Entry? {
+    private func next(of place: Queue) throws(FetchError) -> CrawlFile.Entry? {
         while true {
             let entry: CrawlFile.Entry
             if let first = place.again.first, first.depth <= place.nextDepth {

@@ -8,7 +8,7 @@ internal import SmallWebRecords
 final class CrawlPage: Output, PageSink {
     private let crawl: Crawl
     private var entry: CrawlFile.Entry
-    private let place: Crawl.Place
+    private let place: Crawl.Queue
     private let inner: URLOutput
     /// `nil` before the head of a success.
     private var page: PageReader?
@@ -22,7 +22,7 @@ final class CrawlPage: Output, PageSink {
     private var isEnough = false
 
     init(
-        _ crawl: Crawl, _ entry: CrawlFile.Entry, _ place: Crawl.Place, _ inner: URLOutput
+        _ crawl: Crawl, _ entry: CrawlFile.Entry, _ place: Crawl.Queue, _ inner: URLOutput
     ) {
         (self.crawl, self.entry, self.place, self.inner) = (crawl, entry, place, inner)
     }

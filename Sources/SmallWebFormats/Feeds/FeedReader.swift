@@ -31,22 +31,22 @@ package struct FeedDocument: Sendable, Hashable {
     package fileprivate(set) var text: ArraySlice<UInt8> = []
     /// True if it names another charset.
     package fileprivate(set) var namesCharset = false
-    package fileprivate(set) var places: [Place] = []
+    package fileprivate(set) var spans: [Span] = []
 
     /// A relative address in ``text``, or without one the time of the feed itself.
-    package struct Place: Sendable, Hashable {
+    package struct Span: Sendable, Hashable {
         package let range: Range<Int>
         package let address: String?
         package let bases: [String]
     }
 
-    /// The document with other bytes at some of its places; `nil` leaves a place as it is.
-    package func text(writing write: (Place) -> [UInt8]?) -> [UInt8] {
+    /// The document with other bytes at some of its spans; `nil` leaves a span as it is.
+    package func text(writing write: (Span) -> [UInt8]?) -> [UInt8] {
         var (new, rest) = ([UInt8](), text)
-        for place in places {
-            guard let bytes = write(place) else { continue }
-            new += rest[..<place.range.lowerBound] + bytes
-            rest = rest[place.range.upperBound...]
+        for span in spans {
+            guard let bytes = write(span) else { continue }
+            new += rest[..<span.range.lowerBound] + bytes
+            rest = rest[span.range.upperBound...]
         }
         return new + rest
     }
@@ -117,12 +117,12 @@ package struct FeedReader {
         return FeedDocument(
             kind: .jsonFeed, feed: .init(value.texts),
             entries: items.prefix(entriesMax).map { .init($0.texts) },
-            isTruncated: items.count > entriesMax, places: Self.addresses(in: text))
+            isTruncated: items.count > entriesMax, spans: Self.addresses(in: text))
     }
 
     /// The relative addresses among the members of valid JSON.
-    private static func addresses(in json: ArraySlice<UInt8>) -> [FeedDocument.Place] {
-        var (rest, name, places) = (json, "", [FeedDocument.Place]())
+    private static func addresses(in json: ArraySlice<UInt8>) -> [FeedDocument.Span] {
+        var (rest, name, spans) = (json, "", [FeedDocument.Span]())
         while let quote = rest.firstIndex(of: UInt8(ascii: "\"")) {
             var end = quote + 1
             while json[end] != UInt8(ascii: "\"") { end += json[end] == 0x5C ? 2 : 1 }
@@ -131,11 +131,11 @@ package struct FeedReader {
             if rest.first != ASCII.colon, FeedDocument.isRelative(text),
                 ["icon", "image", "avatar"].contains(name) || name.hasSuffix("url")
             {
-                places.append(.init(range: (quote + 1)..<end, address: text, bases: []))
+                spans.append(.init(range: (quote + 1)..<end, address: text, bases: []))
             }
             name = text
         }
-        return places
+        return spans
     }
 }
 
@@ -237,7 +237,7 @@ private struct FeedParser {
     /// The text that is being collected.
     private var text: (key: String, depth: Int, isHTML: Bool?, bytes: [UInt8])?
     private var entries: [FeedDocument.Entry] = []
-    private var places: [FeedDocument.Place] = []
+    private var spans: [FeedDocument.Span] = []
     /// True if the next text is an address, or else the time of the feed; `nil` for other texts.
     private var isAddress: Bool?
 
@@ -264,7 +264,7 @@ private struct FeedParser {
         return kind.map { kind in
             FeedDocument(
                 kind: kind, feed: feed.entry, entries: entries, isTruncated: !elements.isEmpty,
-                places: places)
+                spans: spans)
         }
     }
 
@@ -294,7 +294,7 @@ private struct FeedParser {
         let known = element.prefixes[prefix] ?? "?"
         if !isOwn || known != "?" { element.key = known + element.key }
         elements.append(element)
-        notePlaces(element.key)
+        noteSpans(element.key)
         begin(element, attributes)
     }
 
@@ -381,7 +381,7 @@ private struct FeedParser {
         "updated", "modified", "dc:date", "lastbuilddate", "pubdate", "datemodified",
     ]
 
-    private mutating func notePlaces(_ key: String) {
+    private mutating func noteSpans(_ key: String) {
         for value in tokens.addresses {
             note(value.startIndex..<value.endIndex, XMLTokens.replacingReferences(value))
         }
@@ -394,7 +394,7 @@ private struct FeedParser {
     private mutating func note(_ range: Range<Int>, _ text: ArraySlice<UInt8>?) {
         let address = text.map { String(trimming: $0) }
         guard address.map(FeedDocument.isRelative) ?? true else { return }
-        places.append(.init(range: range, address: address, bases: elements.last?.bases ?? []))
+        spans.append(.init(range: range, address: address, bases: elements.last?.bases ?? []))
     }
 
     private mutating func close() {

@@ -165,8 +165,8 @@ package struct Connector {
         return second
     }
 
-    private var sessionPlace: TLSSessionCache.Place {
-        TLSSessionCache.Place(
+    private var sessionPlace: TLSSessionCache.Key {
+        TLSSessionCache.Key(
             endpoint: handshake.sessionPlace ?? endpoint,
             identity: handshake.identity?.facts.sha256, route: route)
     }

@@ -100,7 +100,7 @@ final class SocketBIOState {
     var hasShownIdentityBefore = false
     var hasShownIdentity: Bool { isAskedForIdentity && hasIdentity || hasShownIdentityBefore }
     /// Cache for sessions that the server offers; `nil` to drop them.
-    var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)?
+    var sessions: (cache: TLSSessionCache, place: TLSSessionCache.Key)?
     /// The server's certificate, once read.
     var certificate: Connection.Certificate?
 }

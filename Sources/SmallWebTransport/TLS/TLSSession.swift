@@ -23,7 +23,7 @@ final class TLSSession: Carrier {
     ///   - isOfProxy: True if the peer is a proxy.
     init(
         over carrier: any Carrier, serverName: String?, identity: ClientIdentity? = nil,
-        sessions: (cache: TLSSessionCache, place: TLSSessionCache.Place)? = nil,
+        sessions: (cache: TLSSessionCache, place: TLSSessionCache.Key)? = nil,
         isOfProxy: Bool = false
     ) throws(FetchError) {
         let context = try TLSContext.shared()

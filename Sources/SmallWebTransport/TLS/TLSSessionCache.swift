@@ -11,7 +11,7 @@ internal import SmallWebCore
 //
 // @unchecked: used on its fetcher's event loop alone.
 package final class TLSSessionCache: @unchecked Sendable {
-    struct Place: Hashable {
+    struct Key: Hashable {
         let endpoint: Endpoint
         /// SHA-256 of the certificate shown, or to be shown if the server asks; `nil` for none.
         let identity: [UInt8]?
@@ -26,10 +26,10 @@ package final class TLSSessionCache: @unchecked Sendable {
     )
 
     /// Newest last.
-    private var entries: [Place: [Entry]] = [:]
+    private var entries: [Key: [Entry]] = [:]
     private var count = 0
     /// Places whose servers abort a handshake that offers a session of theirs.
-    private var hopeless: Set<Place> = []
+    private var hopeless: Set<Key> = []
 
     /// Exceeds the number of simultaneous connections to one place.
     private static let entriesPerPlaceMax = 64
@@ -43,10 +43,10 @@ package final class TLSSessionCache: @unchecked Sendable {
     ///
     /// A session of TLS 1.3 is used once, so that an observer cannot tell that two connections are
     /// the same client's (RFC 8446 §C.4).
-    func take(_ place: Place, _ library: TLSLibrary) -> Entry? {
-        guard let entry = entries[place]?.last else { return nil }
+    func take(_ key: Key, _ library: TLSLibrary) -> Entry? {
+        guard let entry = entries[key]?.last else { return nil }
         if library.functions.SSL_SESSION_get_protocol_version(entry.session) >= TLS1_3_VERSION {
-            entries[place]?.removeLast()
+            entries[key]?.removeLast()
             count -= 1
         } else {
             _ = library.functions.SSL_SESSION_up_ref(entry.session)
@@ -55,25 +55,25 @@ package final class TLSSessionCache: @unchecked Sendable {
     }
 
     /// - Parameter entry: The cache takes over its reference.
-    func add(_ entry: Entry, for place: Place) {
+    func add(_ entry: Entry, for key: Key) {
         // After this many servers, the first ones are seldom visited again soon.
         if count >= Self.entriesMax { removeAll() }
-        guard !hopeless.contains(place), entries[place, default: []].count < Self.entriesPerPlaceMax
+        guard !hopeless.contains(key), entries[key, default: []].count < Self.entriesPerPlaceMax
         else { return Self.release(entry) }
-        entries[place, default: []].append(entry)
+        entries[key, default: []].append(entry)
         count += 1
     }
 
     /// Drops the sessions of `place`, and keeps none from here on.
-    func giveUp(_ place: Place) {
-        hopeless.insert(place)
-        let gone = entries.removeValue(forKey: place) ?? []
+    func giveUp(_ key: Key) {
+        hopeless.insert(key)
+        let gone = entries.removeValue(forKey: key) ?? []
         count -= gone.count
         gone.forEach(Self.release)
     }
 
     private func removeAll() {
-        for place in entries.values { place.forEach(Self.release) }
+        for entries in entries.values { entries.forEach(Self.release) }
         entries = [:]
         count = 0
     }

@@ -31,7 +31,7 @@ extension Command {
 
 /// Finds the newest record of each URL in one pass over all files, and writes it in another.
 struct LedgerMerge {
-    private struct Place {
+    private struct Line {
         let file: Int32
         let line: Int
         let start: Double
@@ -40,7 +40,7 @@ struct LedgerMerge {
     private let messages: Messages
     private let lineBytesMax: Int
     private var names: [String] = []
-    private var newest: [TwoHashKey: Place] = [:]
+    private var newest: [TwoHashKey: Line] = [:]
     /// Number of lines in all files that are not records.
     private(set) var foreign = 0
     var urlCount: Int { newest.count }
@@ -65,7 +65,7 @@ struct LedgerMerge {
                 }
                 let start = result.start ?? -.infinity
                 if let known = newest[result.key], known.start > start { continue }
-                newest[result.key] = Place(file: file, line: number, start: start)
+                newest[result.key] = Line(file: file, line: number, start: start)
             case .tooLong: foreign += 1
             case .failed(let error): throw error
             case .nothing, .end: break reading

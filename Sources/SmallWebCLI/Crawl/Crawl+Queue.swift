@@ -3,7 +3,7 @@ internal import SmallWeb
 
 extension Crawl {
     /// A server, and the URLs of it that wait.
-    final class Place {
+    final class Queue {
         let name: String
         /// Where the lines of waiting URLs are in the file; ``next`` is the first of them.
         private var offsets: [Int] = []
