@@ -110,11 +110,10 @@ extension Hop {
     /// True if the first URL leads to a private address, or no redirect has led here.
     private func beganPrivate(by deadline: Instant) async throws(FetchError) -> Bool {
         guard let origin else { return true }
-        guard let host = origin.host,
-            let port = origin.port ?? registry[origin.scheme]?.scheme.defaultPort
-        else { return false }
-        return try await isPrivate(
-            Endpoint(host: host, port: port, security: .none), by: deadline)
+        guard let endpoint = registry[origin.scheme]?.scheme.endpoint(of: origin) else {
+            return false
+        }
+        return try await isPrivate(endpoint, by: deadline)
     }
 
     private func isPrivate(

@@ -40,11 +40,6 @@ package final class RobotsGate: Sendable {
         (self.restSecondsMax, self.onFile) = (restSecondsMax, onFile)
     }
 
-    /// The name of a server: scheme, host and port.
-    package static func place(of request: Request) throws(FetchError) -> String {
-        "\(request.scheme.name)://\(try request.endpoint)"
-    }
-
     /// Takes the rules of an earlier run.
     ///
     /// - Parameters:
@@ -59,7 +54,7 @@ package final class RobotsGate: Sendable {
 
     /// The rules for a request, as far as they are known and not too old.
     package func rules(for request: Request, now: Int = UTCDate.now) -> Robots? {
-        guard let place = try? Self.place(of: request),
+        guard let place = try? request.server,
             case .known(let robots, let time, _)? = files.withLock({ $0[place] }),
             now - time < Self.secondsMax, time <= now
         else { return nil }
@@ -74,7 +69,7 @@ package final class RobotsGate: Sendable {
     /// The error that keeps the rules for a request from coming; `nil` without one, or if the
     /// server wants a pause, after which the file is asked for again.
     package func failure(of request: Request) -> FetchError? {
-        guard let place = try? Self.place(of: request),
+        guard let place = try? request.server,
             case .failed(let error, .never)? = files.withLock({ $0[place] })
         else { return nil }
         return error
@@ -125,7 +120,7 @@ package final class RobotsGate: Sendable {
         for request: Request, from origin: URI, _ fetcher: Fetcher
     ) async throws(FetchError) -> (robots: Robots, opens: Instant, hasWaited: Bool)? {
         guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return nil }
-        let place = try Self.place(of: request)
+        let place = try request.server
         var hasWaited = false
         while true {
             let file: File? = files.withLock { files in
@@ -210,13 +205,13 @@ package final class RobotsGate: Sendable {
         _ path: String, _ request: Request, from origin: URI, _ crawling: Crawling,
         _ fetcher: Fetcher
     ) async throws(FetchError) -> Robots {
-        let (place, pace) = (try Self.place(of: request), paceSeconds)
+        let (place, pace) = (try request.server, paceSeconds)
         let alone = fetcher.changed { options in
             options.robots = nil
             options.redirects = RedirectPolicy()
             options.redirects.refusesPrivate = true
             options.mayFollow = { uri in
-                guard let next = try? fetcher.request(uri), (try? Self.place(of: next)) == place
+                guard let next = try? fetcher.request(uri), (try? next.server) == place
                 else { return crawling.dialect == .standard }
                 await fetcher.loop.sleep(until: .now.advanced(seconds: pace))
                 return true

@@ -7,14 +7,14 @@ public struct Identities: Sendable {
     /// The URLs that an identity may be shown to: a host and port, and a path with everything below
     /// it.
     package struct Scope: Sendable, Hashable, CustomStringConvertible {
-        let server: Server
+        let server: String
         /// Without slashes at its end; empty for the whole host.
         package let path: String
 
         /// - Throws: `bad-url` for a URL whose scheme has no client certificates.
         package init(_ url: String, in registry: Registry) throws(FetchError) {
             let uri = try URI(parsing: url).withASCIIHost().removingDotSegments()
-            guard let server = Server(uri, registry) else {
+            guard let server = Identities.server(of: uri, registry) else {
                 throw .badURL(
                     "no identity can be shown to \(url): its scheme has none",
                     hint: Identities.hint(registry))
@@ -24,14 +24,14 @@ public struct Identities: Sendable {
         }
 
         package var description: String {
-            "\(server.scheme)://\(server.endpoint)\(path.isEmpty ? "/" : path)"
+            server + (path.isEmpty ? "/" : path)
         }
 
         /// By path segment: `/alice` is not the beginning of `/alice-bob`.
         package func contains(_ uri: URI, in registry: Registry) -> Bool {
-            guard Server(uri, registry) == server, !Self.mayLeadElsewhere(uri.path) else {
-                return false
-            }
+            guard Identities.server(of: uri, registry) == server,
+                !Self.mayLeadElsewhere(uri.path)
+            else { return false }
             let other = Self.trimmed(uri.removingDotSegments().path)
             return path.isEmpty || other == path || other.hasPrefix(path + "/")
         }
@@ -52,19 +52,13 @@ public struct Identities: Sendable {
         }
     }
 
-    struct Server: Sendable, Hashable {
-        /// Name of the scheme; schemes with the same servers share one.
-        let scheme: String
-        let endpoint: Endpoint
-
-        /// `nil` for a scheme without client certificates.
-        init?(_ uri: URI, _ registry: Registry) {
-            guard let own = registry[uri.scheme]?.scheme, let name = own.identityScheme,
-                let host = uri.host
-            else { return nil }
-            scheme = name
-            endpoint = Endpoint(host: host, port: uri.port ?? own.defaultPort, security: .tls)
+    /// The server that a client certificate is for, as `scheme://host:port`: schemes with the same
+    /// servers share the scheme of one; `nil` for a scheme without client certificates.
+    private static func server(of uri: URI, _ registry: Registry) -> String? {
+        guard let own = registry[uri.scheme]?.scheme, let name = own.identityScheme else {
+            return nil
         }
+        return own.endpoint(of: uri).map { "\(name)://\($0)" }
     }
 
     /// The user's choice for this run, shown to the host and port of the URL that was asked for.
@@ -84,8 +78,8 @@ public struct Identities: Sendable {
     func identity(
         for uri: URI, origin: URI, in registry: Registry
     ) throws(FetchError) -> ClientIdentity? {
-        guard let server = Server(uri, registry) else { return nil }
-        if let chosen, server == Server(origin, registry) { return chosen }
+        guard let server = Self.server(of: uri, registry) else { return nil }
+        if let chosen, server == Self.server(of: origin, registry) { return chosen }
         return try bound?(uri)
     }
 }

@@ -142,11 +142,18 @@ public struct Request: Sendable {
     /// - Throws: `bad-url` when the URI names no host.
     public var endpoint: Endpoint {
         get throws(FetchError) {
-            guard let host = uri.host else { throw .badURL("no host in the URL") }
-            return Endpoint(
-                host: host, port: uri.port ?? scheme.defaultPort,
-                security: scheme.isSecure ? .tls : .none)
+            guard let endpoint = scheme.endpoint(of: uri) else {
+                throw .badURL("no host in the URL")
+            }
+            return endpoint
         }
+    }
+
+    /// The endpoint with its scheme, as `scheme://host:port`: the key of what differs by protocol.
+    ///
+    /// - Throws: `bad-url` when the URI names no host.
+    package var server: String {
+        get throws(FetchError) { "\(scheme.name)://\(try endpoint)" }
     }
 }
 
@@ -186,9 +193,8 @@ extension Request {
 
     /// True for the same scheme, host and port, also where one has the default port by its name.
     package func isSameOrigin(as other: Request) -> Bool {
-        let port = { (request: Request) in request.uri.port ?? request.scheme.defaultPort }
-        return scheme.name == other.scheme.name && uri.host == other.uri.host
-            && port(self) == port(other)
+        scheme.name == other.scheme.name
+            && scheme.endpoint(of: uri) == other.scheme.endpoint(of: other.uri)
     }
 
     /// Identifies the state of a resource in an earlier reply.
@@ -270,6 +276,16 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
     public var description: String {
         "\(host.bracketedHost):\(port)"
+    }
+}
+
+extension Scheme {
+    /// The server of a URI of this scheme; `nil` if it names no host.
+    package func endpoint(of uri: URI) -> Endpoint? {
+        uri.host.map {
+            Endpoint(
+                host: $0, port: uri.port ?? defaultPort, security: isSecure ? .tls : .none)
+        }
     }
 }
 

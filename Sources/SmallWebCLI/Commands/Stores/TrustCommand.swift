@@ -126,11 +126,7 @@ struct TrustCommand: Sendable {
                         + "this store",
                     hint: "smallweb get --pin sha256:HEX \(uri.display) accepts one key")
             }
-            let standard = registry[uri.scheme]?.scheme ?? home
-            place = uri.host.map {
-                Endpoint(host: $0, port: uri.port ?? standard.defaultPort, security: .tls)
-                    .description
-            }
+            place = (registry[uri.scheme]?.scheme ?? home).endpoint(of: uri)?.description
         } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
             place = KnownHosts.place(text, port: home.defaultPort)
         } else {
