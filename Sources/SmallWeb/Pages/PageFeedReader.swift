@@ -302,4 +302,7 @@ extension URI {
         copy.userinfo = nil
         return copy
     }
+
+    /// The name of a page in states of subscriptions, and in feeds.
+    package var pageKey: String { withoutFragment.withoutPassword.description }
 }

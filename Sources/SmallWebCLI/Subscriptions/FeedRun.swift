@@ -83,7 +83,7 @@ final class FeedRun: SubscriptionRun {
                     : "no link or heading has a date; --new makes an entry of every link",
                 hint: nil)
         }
-        let url = FeedText.url(log.uri.withoutFragment.withoutPassword.description)
+        let url = FeedText.url(log.uri.pageKey)
         let id = FeedText.url(key)
         pages.append(
             Feed(

@@ -177,11 +177,6 @@ final class SubscriptionSource<Run: SubscriptionRun>: Source {
     }
 }
 
-extension URI {
-    /// The key of a page in the state.
-    fileprivate var pageKey: String { withoutFragment.withoutPassword.description }
-}
-
 final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
     private let run: Run
     private let asked: RequestLine
@@ -348,7 +343,7 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
             target = redirect.to
         }
         guard let target else { return }
-        let moved = target.withoutFragment.withoutPassword.description
+        let moved = target.pageKey
         guard subscription.state[key]?.moved != moved else { return }
         subscription.state.change(key) { $0.moved = moved }
         messages.warning("\(URI.display(key)) has moved for good to \(target.display)")
