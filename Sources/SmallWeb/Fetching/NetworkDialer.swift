@@ -18,10 +18,6 @@ struct NetworkDialer: ProgramHost {
         return stream
     }
 
-    var connectDeadline: Instant {
-        min(hop.deadline, .after(seconds: hop.limits.connectSeconds))
-    }
-
     /// - Parameters:
     ///   - resolver: `nil` for the fetch's.
     ///   - store: `nil` for the fetch's.
@@ -34,7 +30,7 @@ struct NetworkDialer: ProgramHost {
     ) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
         let (loop, hop, store) = (hop.loop, hop, store ?? trustStore)
-        let connectDeadline = connectDeadline
+        let connectDeadline = hop.connectDeadline
         return Connector(
             endpoint: endpoint, loop: loop, resolver: resolver ?? hop.fetcher.options.resolver,
             route: route,
@@ -63,7 +59,7 @@ struct NetworkDialer: ProgramHost {
         var connector = try connector(to: endpoint, resolver)
         let carrier: any Carrier
         do throws(FetchError) {
-            carrier = try await connector.connect(by: connectDeadline)
+            carrier = try await connector.connect(by: hop.connectDeadline)
         } catch {
             // The user decides by these facts if a refused key is to be accepted.
             if let connection = connector.connection {
@@ -105,7 +101,7 @@ struct NetworkDialer: ProgramHost {
             ) { _, _ throws(FetchError) in throw error },
             onAttempt: { _ in })
         // Only the facts of its handshake are wanted.
-        _ = try? await connector.connect(by: connectDeadline)
+        _ = try? await connector.connect(by: hop.connectDeadline)
         guard let connection = connector.connection else { return }
         try? await hop.say(.connected(connection.refused(error, by: trustStore)))
     }

@@ -86,42 +86,37 @@ extension Hop {
 
     /// The resolver for the server of a program's URL. A redirect is sent by a server, or the
     /// program: from the internet it leads to no private address.
-    func resolver(
-        ofProgramFor endpoint: Endpoint, by deadline: Instant
-    ) async throws(FetchError) -> Resolver {
+    func resolver(ofProgramFor endpoint: Endpoint) async throws(FetchError) -> Resolver {
         let resolver = fetcher.options.resolver
-        return try await beganPrivate(by: deadline) ? resolver : resolver.refusingPrivate(endpoint)
+        return try await beganPrivate() ? resolver : resolver.refusingPrivate(endpoint)
     }
 
     /// True if a program's URL itself leads to this machine or a private network, so that what the
     /// program opens may, too.
     ///
-    /// - Parameters:
-    ///   - endpoint: The server of the URL; `nil` if it has none.
-    ///   - first: The connection to it, once it is made.
-    func isProgramPrivate(
-        at endpoint: Endpoint?, _ first: Connection?, by deadline: Instant
+    /// - Parameter first: The connection to the URL's server, once it is made.
+    func isPrivate(
+        _ program: ProgramRequest, _ first: Connection?
     ) async throws(FetchError) -> Bool {
         if let address = first?.address { return Resolver.isPrivate(literal: address) }
-        guard let endpoint, try await beganPrivate(by: deadline) else { return false }
-        return try await isPrivate(endpoint, by: deadline)
+        guard let host = program.host, try await beganPrivate() else { return false }
+        let unserved = Endpoint(host: host, port: scheme.defaultPort, security: .none)
+        return try await isPrivate(program.endpoint ?? unserved)
     }
 
     /// True if the first URL leads to a private address, or no redirect has led here.
-    private func beganPrivate(by deadline: Instant) async throws(FetchError) -> Bool {
+    private func beganPrivate() async throws(FetchError) -> Bool {
         guard let origin else { return true }
-        guard let endpoint = registry[origin.scheme]?.scheme.endpoint(of: origin) else {
-            return false
-        }
-        return try await isPrivate(endpoint, by: deadline)
+        let endpoint = registry[origin.scheme]?.scheme.endpoint(of: origin)
+        guard let endpoint else { return false }
+        return try await isPrivate(endpoint)
     }
 
-    private func isPrivate(
-        _ endpoint: Endpoint, by deadline: Instant
-    ) async throws(FetchError) -> Bool {
+    private func isPrivate(_ endpoint: Endpoint) async throws(FetchError) -> Bool {
         guard try way(to: endpoint).route == .direct else {
             return Resolver.isPrivate(literal: endpoint.host)
         }
-        return try await fetcher.options.resolver.isPrivate(endpoint, on: loop, by: deadline)
+        return try await fetcher.options.resolver.isPrivate(
+            endpoint, on: loop, by: connectDeadline)
     }
 }

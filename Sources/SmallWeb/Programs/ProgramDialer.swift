@@ -37,7 +37,7 @@ final class ProgramDialer: ProgramNetwork {
         case .none: throw FetchError(.internal, .plugin, "there is no server to connect to")
         case .stream(let endpoint):
             let (carrier, facts) = try await dialer.connection(
-                to: endpoint, try await firstResolver(for: endpoint))
+                to: endpoint, try await hop.resolver(ofProgramFor: endpoint))
             first = facts
             add(carrier)
             return hop.tap?.tee(carrier, keepsDatagrams: false) ?? carrier
@@ -46,7 +46,7 @@ final class ProgramDialer: ProgramNetwork {
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, acceptsAnyPort: program.acceptsAnyPort,
-                try await firstResolver(for: endpoint), on: hop.loop, by: dialer.connectDeadline)
+                try await hop.resolver(ofProgramFor: endpoint), on: hop.loop, by: hop.connectDeadline)
             first = connection
             add(socket)
             try await sayConnecting(endpoint, connection)
@@ -78,7 +78,7 @@ final class ProgramDialer: ProgramNetwork {
         var resolver = hop.fetcher.options.resolver
         if endpoint.host == program.host, let address = first?.address, isDirect {
             resolver.overrides[endpoint.description] = [address]
-        } else if !(try await mayBePrivate(program)) {
+        } else if !(try await hop.isPrivate(program, first)) {
             resolver = try resolver.refusingPrivate(endpoint)
         }
         switch kind {
@@ -86,7 +86,7 @@ final class ProgramDialer: ProgramNetwork {
             var connector = try dialer.connector(
                 to: endpoint, resolver, store(program), judgedAs: place(of: endpoint, program),
                 sessions: sessions)
-            let carrier = try await connector.connect(by: dialer.connectDeadline)
+            let carrier = try await connector.connect(by: hop.connectDeadline)
             opened[number] = (endpoint, connector.connection)
             add(carrier)
             return (carrier, connector.connection?.address)
@@ -95,7 +95,7 @@ final class ProgramDialer: ProgramNetwork {
                 throw FetchError(.connect, .proxy, "no proxy carries datagrams to \(endpoint)")
             }
             let (socket, connection) = try await DatagramSocket.connect(
-                to: endpoint, resolver, on: hop.loop, by: dialer.connectDeadline)
+                to: endpoint, resolver, on: hop.loop, by: hop.connectDeadline)
             add(socket)
             try await sayConnecting(endpoint, connection)
             return (socket, connection.address)
@@ -128,7 +128,8 @@ final class ProgramDialer: ProgramNetwork {
             throw FetchError(
                 .unsupportedScheme, .input, "a program cannot open what another program fetches")
         }
-        let (endpoint, mayBePrivate) = (try request.endpoint, try await mayBePrivate(program))
+        let endpoint = try request.endpoint
+        let mayBePrivate = try await hop.isPrivate(program, first)
         // A proxy looks names up: only a literal address is known here.
         let isAllowed = { @Sendable (uri: URI) in
             allows(uri) && (mayBePrivate || !Resolver.isPrivate(literal: uri.host ?? ""))
@@ -165,20 +166,6 @@ final class ProgramDialer: ProgramNetwork {
         return own
     }
 
-    private func mayBePrivate(_ program: ProgramRequest) async throws(FetchError) -> Bool {
-        // A URL without a server may still name a host.
-        let unserved = program.host.map {
-            Endpoint(host: $0, port: hop.scheme.defaultPort, security: .none)
-        }
-        return try await hop.isProgramPrivate(
-            at: program.host == nil ? nil : program.endpoint ?? unserved, first,
-            by: dialer.connectDeadline)
-    }
-
-    private func firstResolver(for endpoint: Endpoint) async throws(FetchError) -> Resolver {
-        try await hop.resolver(ofProgramFor: endpoint, by: dialer.connectDeadline)
-    }
-
     /// The trust store by the rules of the manifest: TLS that a program asks for has no scheme of
     /// its own.
     private func store(_ program: ProgramRequest) -> TrustStore? {
@@ -207,7 +194,7 @@ final class ProgramDialer: ProgramNetwork {
         do throws(FetchError) {
             carrier = try await connector.upgrade(
                 wrapper?.wrapped ?? channel, of: number == 0 ? first : opened[number]?.facts,
-                by: dialer.connectDeadline)
+                by: hop.connectDeadline)
         } catch {
             if let connection = connector.connection {
                 try await hop.say(.connected(connection.refused(error, by: store)))
@@ -229,7 +216,7 @@ final class ProgramDialer: ProgramNetwork {
 
 extension ProgramRequest {
     /// The server of its URL; `nil` if it needs none.
-    fileprivate var endpoint: Endpoint? {
+    var endpoint: Endpoint? {
         switch transport {
         case .none: nil
         case .stream(let endpoint), .datagrams(let endpoint): endpoint

@@ -31,16 +31,10 @@ extension Command {
 
 /// Finds the newest record of each URL in one pass over all files, and writes it in another.
 struct LedgerMerge {
-    private struct Line {
-        let file: Int32
-        let line: Int
-        let start: Double
-    }
-
     private let messages: Messages
     private let lineBytesMax: Int
     private var names: [String] = []
-    private var newest: [TwoHashKey: Line] = [:]
+    private var newest: [TwoHashKey: (file: Int32, line: Int, start: Double)] = [:]
     /// Number of lines in all files that are not records.
     private(set) var foreign = 0
     var urlCount: Int { newest.count }
@@ -65,7 +59,7 @@ struct LedgerMerge {
                 }
                 let start = result.start ?? -.infinity
                 if let known = newest[result.key], known.start > start { continue }
-                newest[result.key] = Line(file: file, line: number, start: start)
+                newest[result.key] = (file, number, start)
             case .tooLong: foreign += 1
             case .failed(let error): throw error
             case .nothing, .end: break reading
