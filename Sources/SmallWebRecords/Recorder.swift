@@ -2,13 +2,13 @@
 package import SmallWeb
 
 /// Parts to list instead of delivering a body, one record for each.
-package enum Listing: Sendable { case refs, links, records }
+package enum ListForm: Sendable { case refs, links, records }
 
 /// The settings of a request that its records depend on.
 package struct RecordScope {
     /// True if the reply is the rest of a body that is partly there.
     package var isRest = false
-    package var listing: Listing?
+    package var listing: ListForm?
     /// True to write records of a page's links, whatever ``listing`` is.
     package var withLinks = false
     /// Moves a body that is too large for its record into a file, and returns its path.

@@ -23,7 +23,7 @@ final class URLOutput: Output {
     private(set) var log: FetchLog?
     /// Buffered header of the last attempt.
     private var header: HeldHeader?
-    private var exchange: Exchange?
+    private var attempted: Attempted?
     private var path: String?
     /// A file with an incomplete body, for `-C -`.
     private(set) var leftover: String?
@@ -32,7 +32,7 @@ final class URLOutput: Output {
     private var record: Spool?
 
     /// Consumers of one exchange's events. Answering a prompt starts a new exchange.
-    private struct Exchange {
+    private struct Attempted {
         let request: Request
         let hidesInput: Bool
         let sink: BodySink
@@ -54,7 +54,7 @@ final class URLOutput: Output {
         {
             unlink(leftover)
         }
-        (log, recorder, path, leftover, exchange) = (nil, nil, nil, nil, nil)
+        (log, recorder, path, leftover, attempted) = (nil, nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
         openRecord(job)
@@ -134,7 +134,7 @@ final class URLOutput: Output {
         } else if let headers = context.headers {
             watchers.append(headers)
         }
-        exchange = Exchange(request: request, hidesInput: hidesInput, sink: sink, meter: meter)
+        attempted = Attempted(request: request, hidesInput: hidesInput, sink: sink, meter: meter)
         meter?.start(context.progress, on: fetcher.loop)
         return .fetch(
             Reply(
@@ -168,30 +168,30 @@ final class URLOutput: Output {
     }
 
     func end(_ result: Attempt) {
-        guard let exchange else { return }
-        exchange.meter?.stop()
+        guard let attempted else { return }
+        attempted.meter?.stop()
         if result.ending != nil {
-            path = exchange.sink.path
+            path = attempted.sink.path
             settings.output.page?.path = path
-            recorder?.isUnchanged = exchange.sink.isUnchanged
+            recorder?.isUnchanged = attempted.sink.isUnchanged
         }
         if settings.output.existing == .updated, let ending = result.ending, let path,
             let head = ending.head, !head.isUnchanged
         {
-            let isOfRequest = ending.uri == exchange.request.uri
-            KeptFile.note(isOfRequest ? head.validator : nil, of: exchange.request, in: path)
+            let isOfRequest = ending.uri == attempted.request.uri
+            KeptFile.note(isOfRequest ? head.validator : nil, of: attempted.request, in: path)
         }
         let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
-        exchange.sink.discard(keepsPart: isPart)
-        leftover = exchange.sink.leftover
+        attempted.sink.discard(keepsPart: isPart)
+        leftover = attempted.sink.leftover
     }
 
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
-        guard ending.outcome == .needsInput, let exchange,
-            exchange.request.input == nil || exchange.hidesInput,
+        guard ending.outcome == .needsInput, let attempted,
+            attempted.request.input == nil || attempted.hidesInput,
             let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
             // The prompt itself is the result of `head`.
-            exchange.request.wants(head) != .headAlone
+            attempted.request.wants(head) != .headAlone
         else { return .end(ending) }
         let asker = ending.uri.hostAndPort ?? url
         let question = "\(asker): \(head.meta.flatMap { $0.isEmpty ? nil : $0 } ?? "input")"

@@ -35,7 +35,7 @@ struct OutputSettings: Sendable {
     var headerFile: String?
 
     /// Output of a list instead of the body.
-    var listing: Listing?
+    var listing: ListForm?
     /// True for a crawl, which needs the links of each page.
     var followsLinks = false
     /// True to write records of a page's links before its own.
