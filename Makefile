@@ -5,7 +5,6 @@
 # make test-all   everything that is tested         make install    PREFIX= DESTDIR=
 # make bench      ratios against rivals and a floor  make fuzz     SECONDS=120
 #                 into docs/bench; CASES="start git" runs these alone
-# make start-order  the order of functions in the binary, from a few starts
 # make counts     instructions and allocations, held against docs/bench/counts.json
 # make fuzz-night HOURS=8 JOBS=2: the optimised fuzzers in turns; what they find goes into the corpus
 # make fuzz-coverage  lines of each parser that the corpus reaches
@@ -50,8 +49,7 @@ LOOPBACK := .build/release/smallweb-loopback
 # The Swift runtime and libstdc++ go into the binary: it starts in half the time, and runs where no
 # Swift is installed. An archive alone in a directory that is searched first is what links it.
 # Nothing asks the binary for a symbol, so it exports none. Each function is a section, so that those
-# which are not used go, and those of a start lie side by side (make start-order). There is no debugging
-# information: `make install` would strip it. Nothing is optimised at link time: it takes a minute and
+# which are not used go. There is no debugging information: `make install` would strip it. Nothing is optimised at link time: it takes a minute and
 # gives less than 5 % (docs/decisions/0028-minutes.md).
 # Without the import of regular expressions that every file has, a call that would link them is an
 # error. Types that are known here are not looked up by their names at run time.
@@ -64,8 +62,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xswiftc -Xfrontend -Xswiftc -function-sections \
 	-Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors \
 	-Xcc -DSMALLWEB_OWNS_PROCESS \
-	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=. \
-	-Xlinker --symbol-ordering-file=docs/packaging/start-order.txt -Xlinker --no-warn-symbol-ordering
+	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=.
 
 .PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
 	deb deb-files dist dist-check dist-roots generated \
@@ -73,14 +70,12 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents \
-	demo bench counts start-order fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle soak \
+	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
 all: build
 
 build: deps static-libs
-	@# SwiftPM does not know that the linker reads it.
-	@if [ docs/packaging/start-order.txt -nt $(BIN) ]; then rm -f $(BIN); fi
 	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
 
 deps:
@@ -346,9 +341,6 @@ bench: all-deps build loopback
 
 counts: all-deps build debug-binaries
 	Tests/Benchmark/counts.py $(if $(WHY),--update '$(WHY)') $(BIN) $(SERVERS)
-
-start-order: build debug-binaries
-	docs/packaging/start_order.py $(BIN) $(SERVERS) docs/packaging/start-order.txt
 
 fuzz: deps
 	Tests/Fuzz/run.py fuzz --seconds $(or $(SECONDS),120) --jobs $(JOBS) $(addprefix --build ,$(FUZZERS))
