@@ -59,7 +59,7 @@ extension Connection {
 extension Request {
     /// True if its host is this machine or an address of a private network, by its name alone.
     package var isPrivate: Bool {
-        let host = uri.host ?? ""
+        let host = self.uri.host ?? ""
         return Resolver.isPrivate(literal: host) || host == "localhost"
             || host.hasSuffix(".localhost")
     }

@@ -270,5 +270,5 @@ package final class RobotsGate: Sendable {
 
 extension URI {
     /// Path and query, as robots files have them.
-    package var target: String { path + (query.map { "?" + $0 } ?? "") }
+    package var target: String { self.path + (self.query.map { "?" + $0 } ?? "") }
 }

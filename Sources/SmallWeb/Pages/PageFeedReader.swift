@@ -297,7 +297,7 @@ package final class PageFeedReader: PageSink {
 extension URI {
     /// Without user information if that has a password: a feed is read by others.
     package var withoutPassword: URI {
-        guard userinfo?.contains(":") ?? false else { return self }
+        guard self.userinfo?.contains(":") ?? false else { return self }
         var copy = self
         copy.userinfo = nil
         return copy

@@ -155,7 +155,7 @@ final class FileOutput {
     }
 
     /// Marks a file that another fetch can continue, with the identity of its content
-    /// (``Head/bodyState``).
+    /// (``Head/Properties/bodyState``).
     func note(_ state: String?) {
         guard part != nil else { return }
         isNoted = true

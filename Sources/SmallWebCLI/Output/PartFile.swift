@@ -7,7 +7,7 @@ internal import SmallWeb
 /// directory.
 enum PartFile {
     /// What `-C` continues: the part of a file with this final name, or without one the file
-    /// itself; its length, and the ``Head/bodyState`` of its bytes, if known.
+    /// itself; its length, and the ``Head/Properties/bodyState`` of its bytes, if known.
     typealias Beginning = (target: String, part: String?, count: Int, state: String?)
 
     /// The part of an earlier attempt, or else the file, or else a new part.
@@ -75,7 +75,7 @@ enum PartFile {
 
     // MARK: State of its content
 
-    /// Extended attribute with ``Head/bodyState``, empty if that is unknown; it stays with a
+    /// Extended attribute with the state of the body, empty if that is unknown; it stays with a
     /// renamed file, and is removed from one that is whole.
     private static let attribute = "user.smallweb.state"
     /// Longer states are neither stored nor read.

@@ -7,10 +7,8 @@ internal import SmallWebRecords
 /// them. Parsing neither reads nor opens files.
 ///
 /// Copy-on-write, since each URL of a run keeps its settings.
-//
-// @unchecked: values are only changed while they have one owner.
-struct Settings: @unchecked Sendable {
-    private struct Values {
+struct Settings: Sendable {
+    private struct Values: Sendable {
         var invocation = Invocation()
         var fetch = FetchSettings()
         var connection = ConnectionSettings()
@@ -26,75 +24,61 @@ struct Settings: @unchecked Sendable {
         var origins: [String: String] = [:]
     }
 
-    private final class Box {
-        var values: Values
-
-        init(_ values: Values) { self.values = values }
-    }
-
-    private var box = Box(Values())
-
-    private var values: Values {
-        _read { yield box.values }
-        _modify {
-            if !isKnownUniquelyReferenced(&box) { box = Box(box.values) }
-            yield &box.values
-        }
-    }
+    private var parts = Shared(Values())
 
     var invocation: Invocation {
-        _read { yield values.invocation }
-        _modify { yield &values.invocation }
+        _read { yield parts.value.invocation }
+        _modify { yield &parts.value.invocation }
     }
     var fetch: FetchSettings {
-        _read { yield values.fetch }
-        _modify { yield &values.fetch }
+        _read { yield parts.value.fetch }
+        _modify { yield &parts.value.fetch }
     }
     var connection: ConnectionSettings {
-        _read { yield values.connection }
-        _modify { yield &values.connection }
+        _read { yield parts.value.connection }
+        _modify { yield &parts.value.connection }
     }
     var output: OutputSettings {
-        _read { yield values.output }
-        _modify { yield &values.output }
+        _read { yield parts.value.output }
+        _modify { yield &parts.value.output }
     }
     var records: RecordSettings {
-        _read { yield values.records }
-        _modify { yield &values.records }
+        _read { yield parts.value.records }
+        _modify { yield &parts.value.records }
     }
     var run: RunSettings {
-        _read { yield values.run }
-        _modify { yield &values.run }
+        _read { yield parts.value.run }
+        _modify { yield &parts.value.run }
     }
     var crawl: CrawlSettings {
-        _read { yield values.crawl }
-        _modify { yield &values.crawl }
+        _read { yield parts.value.crawl }
+        _modify { yield &parts.value.crawl }
     }
     var feeds: FeedSettings {
-        _read { yield values.feeds }
-        _modify { yield &values.feeds }
+        _read { yield parts.value.feeds }
+        _modify { yield &parts.value.feeds }
     }
     var archive: ArchiveSettings {
-        _read { yield values.archive }
-        _modify { yield &values.archive }
+        _read { yield parts.value.archive }
+        _modify { yield &parts.value.archive }
     }
     var messages: MessageSettings {
-        _read { yield values.messages }
-        _modify { yield &values.messages }
+        _read { yield parts.value.messages }
+        _modify { yield &parts.value.messages }
     }
     var stores: StoreSettings {
-        _read { yield values.stores }
-        _modify { yield &values.stores }
+        _read { yield parts.value.stores }
+        _modify { yield &parts.value.stores }
     }
     /// Content of the config files; ``Invocation/given`` takes precedence.
     var configuration: Configuration {
-        _read { yield values.configuration }
-        _modify { yield &values.configuration }
+        _read { yield parts.value.configuration }
+        _modify { yield &parts.value.configuration }
     }
     /// `FILE:LINE` of the options set by config files, by long name.
     var origins: [String: String] {
-        _read { yield values.origins }
-        _modify { yield &values.origins }
+        _read { yield parts.value.origins }
+        _modify { yield &parts.value.origins }
     }
 
     enum When: String, Sendable, CaseIterable {

@@ -87,7 +87,8 @@ public struct FetchError: Error, Sendable, Hashable {
         get { parts.value.hasSentData }
         set { parts.value.hasSentData = newValue }
     }
-    /// ``Head/retryAfter`` of a robots file; zero for ``Head/isRateLimited`` alone.
+    /// ``Head/Properties/retryAfter`` of a robots file; zero for ``Head/Properties/isRateLimited``
+    /// alone.
     package var retryAfter: Duration? {
         get { parts.value.retryAfter }
         set { parts.value.retryAfter = newValue }

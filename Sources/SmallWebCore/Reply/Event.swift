@@ -30,177 +30,83 @@ public enum Event: Sendable {
 }
 
 /// The server's reply before the body.
+@dynamicMemberLookup
 public struct Head: Sendable, Hashable {
-    private struct Parts: Sendable, Hashable {
-        var status: Int?
-        var replyClass: Head.Class
-        var meta: String?
-        var mediaType: MediaType?
-        var mediaTypeSource: Head.TypeSource?
-        var header: [UInt8] = []
-        var fields: Head.Fields?
-        var rawMeta: [UInt8]?
-        var redirectTarget: String?
-        var isPermanentRedirect = false
-        var explanation: String?
-        var wantsSensitiveInput = false
-        var hasNoBody = false
-        var bodyBytes: Int?
-        var suggestedName: String?
-        var retryAfter: Duration?
-        var isRateLimited = false
-        var refusesMethod = false
-        var hasNoUsualSize = false
-        var isGone = false
-        var isMissing = false
-        var isUnchanged = false
-        var validator: String?
-        var bodyState: String?
-        var contentOption: String?
-        var facts = Facts()
+    /// The properties of a head.
+    public struct Properties: Sendable, Hashable {
+        /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
+        public var status: Int?
+        /// The class of the reply, common to all protocols.
+        public var replyClass: Head.Class
+        /// The protocol's own text: Gemini META. May hold anything a server can send.
+        public var meta: String?
+        /// The type of the body, as far as the protocol gives one.
+        public var mediaType: MediaType?
+        /// `nil` where the protocol implies the type, or the header has it.
+        public var mediaTypeSource: Head.TypeSource?
+        /// The reply header as received, line ends included; empty where the protocol has none.
+        public var header: [UInt8] = []
+        /// The parsed fields of ``header``; `nil` where the protocol has none.
+        public var fields: Head.Fields?
+        /// ``meta`` as received, if it is not UTF-8.
+        public var rawMeta: [UInt8]?
+        /// For ``Head/Class/redirect``: the reference as the server wrote it.
+        public var redirectTarget: String?
+        /// For ``Head/Class/redirect``: true if the old URL shall not be used again.
+        public var isPermanentRedirect = false
+        /// For a refusal: a further reason for people, on one line. May hold anything a server can
+        /// send.
+        public var explanation: String?
+        /// For ``Head/Class/input``: true if the answer must not be shown or remembered.
+        public var wantsSensitiveInput = false
+        /// True if the request asked for no body, so that none follows even if the header announces
+        /// one.
+        public var hasNoBody = false
+        /// The length of the body, if the protocol announces it.
+        public var bodyBytes: Int?
+        /// A file name from the protocol, better than the URL's path; not yet safe to use.
+        public var suggestedName: String?
+        /// Time to wait before the next request, if the server asks for it.
+        public var retryAfter: Duration?
+        /// For ``Head/Class/temporaryFailure``: true if the server asks for fewer requests, with or
+        /// without ``retryAfter``.
+        public var isRateLimited = false
+        /// For a refusal: true if it is of the method of a request for the head alone.
+        public var refusesMethod = false
+        /// True if the body may be of any size, such as an archive made while it is sent: the
+        /// default size limit does not apply to it.
+        public var hasNoUsualSize = false
+        /// For ``Head/Class/permanentFailure``: true if the resource is gone for good and need not
+        /// be requested again.
+        public var isGone = false
+        /// For ``Head/Class/permanentFailure``: true if there is nothing at the URL, be it for good
+        /// or not.
+        public var isMissing = false
+        /// For ``Head/Class/success``: true if the resource still matches
+        /// ``Request/Properties/validator``, and no body follows.
+        public var isUnchanged = false
+        /// Identifies this state of the resource, in a form that only the plugin understands: it
+        /// gets it back with a later request. `nil` where the protocol has nothing of the kind.
+        public var validator: String?
+        /// Identifies the state of the resource that the body is from. A request for the rest
+        /// passes it back to the plugin, which refuses the rest of another state. `nil` if unknown.
+        public var bodyState: String?
+        /// For a body that is a list of names: the key of the option (``Request/Option/key``) that
+        /// requests the named contents instead. `nil` where there is no such option.
+        public var contentOption: String?
+        /// Facts of this protocol alone.
+        public var facts = Facts()
     }
 
-    private var parts: Shared<Parts>
+    @usableFromInline var parts: Shared<Properties>
 
-    /// The protocol's own number, such as Gemini's 20; `nil` where it has none.
-    public var status: Int? {
-        get { parts.value.status }
-        set { parts.value.status = newValue }
-    }
-    /// The class of the reply, common to all protocols.
-    public var replyClass: Head.Class {
-        get { parts.value.replyClass }
-        set { parts.value.replyClass = newValue }
-    }
-    /// The protocol's own text: Gemini META. May hold anything a server can send.
-    public var meta: String? {
-        get { parts.value.meta }
-        set { parts.value.meta = newValue }
-    }
-    /// The type of the body, as far as the protocol gives one.
-    public var mediaType: MediaType? {
-        get { parts.value.mediaType }
-        set { parts.value.mediaType = newValue }
-    }
-    /// `nil` where the protocol implies the type, or the header has it.
-    public var mediaTypeSource: Head.TypeSource? {
-        get { parts.value.mediaTypeSource }
-        set { parts.value.mediaTypeSource = newValue }
-    }
-    /// The reply header as received, line ends included; empty where the protocol has none.
-    public var header: [UInt8] {
-        get { parts.value.header }
-        set { parts.value.header = newValue }
-    }
-    /// The parsed fields of ``header``; `nil` where the protocol has none.
-    public var fields: Head.Fields? {
-        get { parts.value.fields }
-        set { parts.value.fields = newValue }
-    }
-    /// ``meta`` as received, if it is not UTF-8.
-    public var rawMeta: [UInt8]? {
-        get { parts.value.rawMeta }
-        set { parts.value.rawMeta = newValue }
-    }
-    /// For ``Head/Class/redirect``: the reference as the server wrote it.
-    public var redirectTarget: String? {
-        get { parts.value.redirectTarget }
-        set { parts.value.redirectTarget = newValue }
-    }
-    /// For ``Head/Class/redirect``: true if the old URL shall not be used again.
-    public var isPermanentRedirect: Bool {
-        get { parts.value.isPermanentRedirect }
-        set { parts.value.isPermanentRedirect = newValue }
-    }
-    /// For a refusal: a further reason for people, on one line. May hold anything a server can
-    /// send.
-    public var explanation: String? {
-        get { parts.value.explanation }
-        set { parts.value.explanation = newValue }
-    }
-    /// For ``Head/Class/input``: true if the answer must not be shown or remembered.
-    public var wantsSensitiveInput: Bool {
-        get { parts.value.wantsSensitiveInput }
-        set { parts.value.wantsSensitiveInput = newValue }
-    }
-    /// True if the request asked for no body, so that none follows even if the header announces
-    /// one.
-    public var hasNoBody: Bool {
-        get { parts.value.hasNoBody }
-        set { parts.value.hasNoBody = newValue }
-    }
-    /// The length of the body, if the protocol announces it.
-    public var bodyBytes: Int? {
-        get { parts.value.bodyBytes }
-        set { parts.value.bodyBytes = newValue }
-    }
-    /// A file name from the protocol, better than the URL's path; not yet safe to use.
-    public var suggestedName: String? {
-        get { parts.value.suggestedName }
-        set { parts.value.suggestedName = newValue }
-    }
-    /// Time to wait before the next request, if the server asks for it.
-    public var retryAfter: Duration? {
-        get { parts.value.retryAfter }
-        set { parts.value.retryAfter = newValue }
-    }
-    /// For ``Head/Class/temporaryFailure``: true if the server asks for fewer requests, with or
-    /// without ``retryAfter``.
-    public var isRateLimited: Bool {
-        get { parts.value.isRateLimited }
-        set { parts.value.isRateLimited = newValue }
-    }
-    /// For a refusal: true if it is of the method of a request for the head alone.
-    public var refusesMethod: Bool {
-        get { parts.value.refusesMethod }
-        set { parts.value.refusesMethod = newValue }
-    }
-    /// True if the body may be of any size, such as an archive made while it is sent: the default
-    /// size limit does not apply to it.
-    public var hasNoUsualSize: Bool {
-        get { parts.value.hasNoUsualSize }
-        set { parts.value.hasNoUsualSize = newValue }
-    }
-    /// For ``Head/Class/permanentFailure``: true if the resource is gone for good and need not be
-    /// requested again.
-    public var isGone: Bool {
-        get { parts.value.isGone }
-        set { parts.value.isGone = newValue }
-    }
-    /// For ``Head/Class/permanentFailure``: true if there is nothing at the URL, be it for good or
-    /// not.
-    public var isMissing: Bool {
-        get { parts.value.isMissing || parts.value.isGone }
-        set { parts.value.isMissing = newValue }
-    }
-    /// For ``Head/Class/success``: true if the resource still matches ``Request/validator``, and no
-    /// body follows.
-    public var isUnchanged: Bool {
-        get { parts.value.isUnchanged }
-        set { parts.value.isUnchanged = newValue }
-    }
-    /// Identifies this state of the resource, in a form that only the plugin understands: it gets
-    /// it back with a later request. `nil` where the protocol has nothing of the kind.
-    public var validator: String? {
-        get { parts.value.validator }
-        set { parts.value.validator = newValue }
-    }
-    /// Identifies the state of the resource that the body is from. A request for the rest passes it
-    /// back to the plugin, which refuses the rest of another state. `nil` if unknown.
-    public var bodyState: String? {
-        get { parts.value.bodyState }
-        set { parts.value.bodyState = newValue }
-    }
-    /// For a body that is a list of names: the key of the option (``Request/Option/key``) that
-    /// requests the named contents instead. `nil` where there is no such option.
-    public var contentOption: String? {
-        get { parts.value.contentOption }
-        set { parts.value.contentOption = newValue }
-    }
-    /// Facts of this protocol alone.
-    public var facts: Facts {
-        get { parts.value.facts }
-        set { parts.value.facts = newValue }
+    /// A property, or its change.
+    @inlinable
+    public subscript<Value>(
+        dynamicMember path: WritableKeyPath<Properties, Value>
+    ) -> Value {
+        @inline(__always) _read { yield parts.value[keyPath: path] }
+        @inline(__always) _modify { yield &parts.value[keyPath: path] }
     }
 
     /// A head with the properties that most protocols have; set the others afterwards.
@@ -209,7 +115,7 @@ public struct Head: Sendable, Hashable {
         mediaType: MediaType? = nil
     ) {
         parts = Shared(
-            Parts(status: status, replyClass: replyClass, meta: meta, mediaType: mediaType))
+            Properties(status: status, replyClass: replyClass, meta: meta, mediaType: mediaType))
     }
 }
 
@@ -217,8 +123,8 @@ extension Head {
     /// True unless the reply has a body of none of these types; patterns such as `text/*` stand for
     /// many, and an empty list for all.
     package func isOne(of mediaTypes: [String]) -> Bool {
-        mediaTypes.isEmpty || replyClass != .success
-            || mediaTypes.contains { mediaType?.matches($0) ?? ($0 == "*/*") }
+        mediaTypes.isEmpty || self.replyClass != .success
+            || mediaTypes.contains { self.mediaType?.matches($0) ?? ($0 == "*/*") }
     }
 
     /// The reply's class, the same words for every protocol.

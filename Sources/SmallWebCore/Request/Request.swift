@@ -2,129 +2,74 @@
 internal import Glibc
 
 /// One request to one handler: a single hop. The fetcher follows redirects.
+@dynamicMemberLookup
 public struct Request: Sendable {
-    private struct Parts: Sendable {
-        var uri: URI
-        var scheme: Scheme
-        var input: [UInt8]?
-        var isInputSecret = false
-        var programSecrets: [[UInt8]] = []
-        var wantsRawBody = false
-        var wantsHeadAlone = false
-        var mediaTypes: [String] = []
-        var keepsRefusals = false
-        var allowsEmptyReply = false
-        var options = Request.Options()
-        var resumeOffset: Int?
-        var bodyState: String?
-        var upload: Request.Upload?
-        var referencePatterns: [String]?
-        var wantsItems = true
-        var validator: Request.Validator?
-        var limits: Limits
+    /// The properties of a request.
+    public struct Properties: Sendable {
+        /// Absolute, with an ASCII host; dot segments resolved where the scheme requires it.
+        public var uri: URI
+        /// The scheme's facts.
+        public internal(set) var scheme: Scheme
+        /// Text that answers a prompt: a query or search words, unencoded. `nil` when none was
+        /// given.
+        public var input: [UInt8]?
+        /// True if ``input`` must not be shown or kept.
+        public var isInputSecret = false
+        /// The secrets of the request of a program that has this one made.
+        package var programSecrets: [[UInt8]] = []
+        /// True to keep the body's bytes as received: doubled dots and the terminator stay.
+        public var wantsRawBody = false
+        /// True if only the head is wanted: the host side ends the fetch after it, unless the
+        /// protocol itself was asked for no more.
+        public var wantsHeadAlone = false
+        /// Media types whose bodies are wanted, such as `text/*`; empty for all. The fetch of
+        /// another one ends after its head.
+        package var mediaTypes: [String] = []
+        /// True to deliver the body of a refusal, too.
+        package var keepsRefusals = false
+        /// True if a reply without a single byte is a success, also where the protocol has no other
+        /// sign of a reply.
+        public var allowsEmptyReply = false
+        /// The values of the options that the plugin declares; it ignores others.
+        public var options = Request.Options()
+        /// Number of body bytes already present, to request the rest; `nil` for everything.
+        public var resumeOffset: Int?
+        /// ``Head/Properties/bodyState`` of the bytes already present; `nil` if unknown.
+        public var bodyState: String?
+        /// The body to be stored by the server.
+        public var upload: Request.Upload?
+        /// Patterns of the references to list, empty for all; `nil` for a request that lists none.
+        /// For schemes with references.
+        public var referencePatterns: [String]?
+        /// True if the consumer uses ``Event/item(_:)``. Items are slow for a reply with a hundred
+        /// thousand of them; the body has the same as text.
+        public var wantsItems = true
+        /// The validator of an earlier reply: if the resource is still the same, the reply has
+        /// ``Head/Properties/isUnchanged``, and no body. A plugin without such a check ignores it.
+        public var validator: Request.Validator?
+        /// Limits of time and size.
+        public var limits: Limits
     }
 
-    private var parts: Shared<Parts>
+    @usableFromInline var parts: Shared<Properties>
 
-    /// Absolute, with an ASCII host; dot segments resolved where the scheme requires it.
-    public var uri: URI {
-        _read { yield parts.value.uri }
-        set { parts.value.uri = newValue }
+    /// A property, or its change.
+    @inlinable
+    public subscript<Value>(
+        dynamicMember path: WritableKeyPath<Properties, Value>
+    ) -> Value {
+        @inline(__always) _read { yield parts.value[keyPath: path] }
+        @inline(__always) _modify { yield &parts.value[keyPath: path] }
     }
-    /// The scheme's facts.
-    //
-    // Yielded: most readers want one of the many facts, and no copy of them all.
-    public var scheme: Scheme { _read { yield parts.value.scheme } }
-    /// Text that answers a prompt: a query or search words, unencoded. `nil` when none was given.
-    public var input: [UInt8]? {
-        get { parts.value.input }
-        set { parts.value.input = newValue }
-    }
-    /// True if ``input`` must not be shown or kept.
-    public var isInputSecret: Bool {
-        get { parts.value.isInputSecret }
-        set { parts.value.isInputSecret = newValue }
-    }
-    /// The secrets of the request of a program that has this one made.
-    package var programSecrets: [[UInt8]] {
-        get { parts.value.programSecrets }
-        set { parts.value.programSecrets = newValue }
-    }
-    /// True to keep the body's bytes as received: doubled dots and the terminator stay.
-    public var wantsRawBody: Bool {
-        get { parts.value.wantsRawBody }
-        set { parts.value.wantsRawBody = newValue }
-    }
-    /// True if only the head is wanted: the host side ends the fetch after it, unless the protocol
-    /// itself was asked for no more.
-    public var wantsHeadAlone: Bool {
-        get { parts.value.wantsHeadAlone }
-        set { parts.value.wantsHeadAlone = newValue }
-    }
-    /// Media types whose bodies are wanted, such as `text/*`; empty for all. The fetch of another
-    /// one ends after its head.
-    package var mediaTypes: [String] {
-        get { parts.value.mediaTypes }
-        set { parts.value.mediaTypes = newValue }
-    }
-    /// True to deliver the body of a refusal, too.
-    package var keepsRefusals: Bool {
-        get { parts.value.keepsRefusals }
-        set { parts.value.keepsRefusals = newValue }
-    }
-    /// True if a reply without a single byte is a success, also where the protocol has no other
-    /// sign of a reply.
-    public var allowsEmptyReply: Bool {
-        get { parts.value.allowsEmptyReply }
-        set { parts.value.allowsEmptyReply = newValue }
-    }
-    /// The values of the options that the plugin declares; it ignores others.
-    public var options: Request.Options {
-        get { parts.value.options }
-        _modify { yield &parts.value.options }
-    }
-    /// Number of body bytes already present, to request the rest; `nil` for everything.
-    public var resumeOffset: Int? {
-        get { parts.value.resumeOffset }
-        set { parts.value.resumeOffset = newValue }
-    }
-    /// ``Head/bodyState`` of the bytes already present; `nil` if unknown.
-    public var bodyState: String? {
-        get { parts.value.bodyState }
-        set { parts.value.bodyState = newValue }
-    }
-    /// The body to be stored by the server.
-    public var upload: Request.Upload? {
-        get { parts.value.upload }
-        set { parts.value.upload = newValue }
-    }
-    /// Patterns of the references to list, empty for all; `nil` for a request that lists none. For
-    /// schemes with references.
-    public var referencePatterns: [String]? {
-        get { parts.value.referencePatterns }
-        set { parts.value.referencePatterns = newValue }
-    }
-    /// True if the consumer uses ``Event/item(_:)``. Items are slow for a reply with a hundred
-    /// thousand of them; the body has the same as text.
-    public var wantsItems: Bool {
-        get { parts.value.wantsItems }
-        set { parts.value.wantsItems = newValue }
-    }
-    /// The validator of an earlier reply: if the resource is still the same, the reply has
-    /// ``Head/isUnchanged``, and no body. A plugin without such a check ignores it.
-    public var validator: Request.Validator? {
-        get { parts.value.validator }
-        set { parts.value.validator = newValue }
-    }
-    /// Limits of time and size.
-    public var limits: Limits {
-        get { parts.value.limits }
-        set { parts.value.limits = newValue }
+
+    /// A property that does not change.
+    @inlinable public subscript<Value>(dynamicMember path: KeyPath<Properties, Value>) -> Value {
+        @inline(__always) _read { yield parts.value[keyPath: path] }
     }
 
     /// A request without options.
     public init(uri: URI, scheme: Scheme, input: [UInt8]? = nil, limits: Limits = .standard) {
-        parts = Shared(Parts(uri: uri, scheme: scheme, input: input, limits: limits))
+        parts = Shared(Properties(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
     /// The endpoint's ``Endpoint/place``; `nil` when no server is needed and the URI names none.
@@ -132,7 +77,7 @@ public struct Request: Sendable {
     /// - Throws: `bad-url` when it must name one.
     package var place: String? {
         get throws(FetchError) {
-            if uri.host == nil && scheme.hostForm != .required { return nil }
+            if self.uri.host == nil && self.scheme.hostForm != .required { return nil }
             return try endpoint.place
         }
     }
@@ -142,7 +87,7 @@ public struct Request: Sendable {
     /// - Throws: `bad-url` when the URI names no host.
     public var endpoint: Endpoint {
         get throws(FetchError) {
-            guard let endpoint = scheme.endpoint(of: uri) else {
+            guard let endpoint = self.scheme.endpoint(of: self.uri) else {
                 throw .badURL("no host in the URL")
             }
             return endpoint
@@ -153,7 +98,7 @@ public struct Request: Sendable {
     ///
     /// - Throws: `bad-url` when the URI names no host.
     package var server: String {
-        get throws(FetchError) { "\(scheme.name)://\(try endpoint)" }
+        get throws(FetchError) { "\(self.scheme.name)://\(try endpoint)" }
     }
 }
 
@@ -172,10 +117,10 @@ extension Request {
 
     /// - Parameter head: `nil` for a reply without one.
     package func wants(_ head: Head?) -> Wanted {
-        if wantsHeadAlone { return .headAlone }
+        if self.wantsHeadAlone { return .headAlone }
         guard let head else { return .body }
-        if !head.isOne(of: mediaTypes) { return .otherType }
-        return head.replyClass == .success || keepsRefusals ? .body : .refusal
+        if !head.isOne(of: self.mediaTypes) { return .otherType }
+        return head.replyClass == .success || self.keepsRefusals ? .body : .refusal
     }
 
     /// The request after a redirect: this one to another URI, without its upload.
@@ -187,7 +132,7 @@ extension Request {
         var request = self
         (request.parts.value.uri, request.parts.value.scheme) = (next.uri, next.scheme)
         (request.options, request.input, request.upload) = (carried.options, carried.input, nil)
-        request.isInputSecret = isInputSecret && carried.input != nil
+        request.isInputSecret = self.isInputSecret && carried.input != nil
         return request
     }
 
@@ -201,7 +146,7 @@ extension Request {
     public struct Validator: Sendable, Hashable {
         /// The URI of that reply. Used for no other resource, though a redirect may lead to it.
         public let uri: URI
-        /// ``Head/validator``
+        /// ``Head/Properties/validator``
         public let text: String
         /// True to use it for whatever a redirect leads to, too: a condition of the user's.
         package var isForAll = false

@@ -22,7 +22,7 @@ extension Request {
             case verbs
         }
 
-        /// The option's long name, under which its value is in ``Request/options``.
+        /// The option's long name, under which its value is in ``Request/Properties/options``.
         public let key: String
         /// The letter after `-`; `nil` for none.
         public let short: Character?

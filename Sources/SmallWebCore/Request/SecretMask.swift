@@ -228,16 +228,16 @@ package struct SecretMask: Sendable {
 extension Request {
     /// Values to mask in everything sent for this request: secret options, input typed without
     /// echo, the URL's password, and the secrets of a program that has this request made.
-    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL + programSecrets }
+    package var secretValues: [[UInt8]] { secretsOfOptions + secretsOfURL + self.programSecrets }
 
     /// Secrets that are certainly sent, unlike the URL's password, which many protocols do not
     /// send.
     package var secretsOfOptions: [[UInt8]] {
-        options.secrets + (isInputSecret ? [input].compactMap(\.self) : [])
+        self.options.secrets + (self.isInputSecret ? [self.input].compactMap(\.self) : [])
     }
 
     private var secretsOfURL: [[UInt8]] {
-        guard let userinfo = uri.userinfo, let colon = userinfo.firstIndex(of: ":") else {
+        guard let userinfo = self.uri.userinfo, let colon = userinfo.firstIndex(of: ":") else {
             return []
         }
         let password = String(userinfo[colon...].dropFirst())

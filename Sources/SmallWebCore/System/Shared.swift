@@ -3,22 +3,23 @@
 /// Copy-on-write storage: a copy costs one reference, and so does a variable in the frame of an
 /// async function that waits for a server.
 //
-// @unchecked: a value is only changed while it has one owner.
-struct Shared<Value: Sendable>: @unchecked Sendable {
-    private final class Box {
+// Inlined, so that a property found by a key path is a load from memory. `@unchecked`: a value is
+// only changed while it has one owner.
+@frozen @usableFromInline package struct Shared<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline package final class Box {
         // Only changed while it has one owner, by one access to that owner at a time.
-        @exclusivity(unchecked) var value: Value
+        @exclusivity(unchecked) @usableFromInline var value: Value
 
-        init(_ value: Value) { self.value = value }
+        @inlinable init(_ value: Value) { self.value = value }
     }
 
-    private var box: Box
+    @usableFromInline var box: Box
 
-    init(_ value: Value) { box = Box(value) }
+    @inlinable package init(_ value: Value) { box = Box(value) }
 
-    var value: Value {
-        _read { yield box.value }
-        _modify {
+    @inlinable package var value: Value {
+        @inline(__always) _read { yield box.value }
+        @inline(__always) _modify {
             if !isKnownUniquelyReferenced(&box) { box = Box(box.value) }
             yield &box.value
         }
@@ -26,11 +27,11 @@ struct Shared<Value: Sendable>: @unchecked Sendable {
 }
 
 extension Shared: Equatable where Value: Equatable {
-    static func == (left: Shared, right: Shared) -> Bool {
+    @usableFromInline package static func == (left: Shared, right: Shared) -> Bool {
         left.box === right.box || left.box.value == right.box.value
     }
 }
 
 extension Shared: Hashable where Value: Hashable {
-    func hash(into hasher: inout Hasher) { hasher.combine(box.value) }
+    @usableFromInline package func hash(into hasher: inout Hasher) { hasher.combine(box.value) }
 }

@@ -20,7 +20,7 @@ extension URI {
     ) throws(FetchError) -> URI {
         // A verbatim place, without a host, stays as it is.
         let (place, rest) = verbatimParts
-        let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
+        let lead = self.host == nil && self.path.hasPrefix("//") ? "//" + place : ""
         let isOfPlace = !place.isEmpty && Self.scheme(of: reference) == nil
         let reference = try Reference(parsing: reference, readsAuthority: !isOfPlace)
         var target = self
@@ -31,7 +31,7 @@ extension URI {
                 scheme: reference.scheme ?? scheme, authority: reference.authority,
                 path: reference.path, query: reference.query, fragment: reference.fragment)
         } else if reference.path.isEmpty {
-            target.query = reference.query ?? query
+            target.query = reference.query ?? self.query
             return target
         } else if reference.path.hasPrefix("//") {
             target.path = reference.path
@@ -39,7 +39,7 @@ extension URI {
             target.path = lead + reference.path
         } else {
             // Everything of the base path up to its last slash comes first (§5.2.3).
-            let hasPlace = host != nil || !lead.isEmpty
+            let hasPlace = self.host != nil || !lead.isEmpty
             let end = rest.lastIndex(of: "/").map(rest.index(after:)) ?? rest.startIndex
             let base = rest.isEmpty && hasPlace ? "/" : rest[..<end]
             target.path = lead + base + reference.path

@@ -6,54 +6,36 @@
 /// escapes are refused) and otherwise faithful: path and query keep the bytes as typed, apart from
 /// characters that no URI may hold, which become `%XX`. Dot segments stay until
 /// ``removingDotSegments()``, because they are significant in a gopher selector or a git path.
+@dynamicMemberLookup
 public struct URI: Sendable, Hashable, CustomStringConvertible {
-    private struct Parts: Sendable, Hashable {
-        var scheme: String
-        var userinfo: String?
-        var host: String?
-        var port: UInt16?
-        var path: String
-        var query: String?
-        var fragment: String?
+    /// The components of a URI.
+    public struct Properties: Sendable, Hashable {
+        /// Lower case.
+        public var scheme: String
+        /// As written, still percent-encoded; `nil` when there is no `@`.
+        public var userinfo: String?
+        /// Lower case, decoded, IPv6 without its brackets; `nil` when there is no authority. May
+        /// hold non-ASCII letters until the fetcher replaces it by its A-labels.
+        public var host: String?
+        /// 1 to 65535; `nil` when absent or empty.
+        public var port: UInt16?
+        /// Percent-encoded, empty or beginning with `/` whenever there is a host.
+        public var path: String
+        /// Percent-encoded, without `?`; `nil` differs from empty.
+        public var query: String?
+        /// Percent-encoded, without `#`.
+        public var fragment: String?
     }
 
-    private var parts: Shared<Parts>
+    @usableFromInline var parts: Shared<Properties>
 
-    /// Lower case.
-    public var scheme: String {
-        get { parts.value.scheme }
-        set { parts.value.scheme = newValue }
-    }
-    /// As written, still percent-encoded; `nil` when there is no `@`.
-    public var userinfo: String? {
-        get { parts.value.userinfo }
-        set { parts.value.userinfo = newValue }
-    }
-    /// Lower case, decoded, IPv6 without its brackets; `nil` when there is no authority. May hold
-    /// non-ASCII letters until the fetcher replaces it by its A-labels.
-    public var host: String? {
-        get { parts.value.host }
-        set { parts.value.host = newValue }
-    }
-    /// 1 to 65535; `nil` when absent or empty.
-    public var port: UInt16? {
-        get { parts.value.port }
-        set { parts.value.port = newValue }
-    }
-    /// Percent-encoded, empty or beginning with `/` whenever there is a host.
-    public var path: String {
-        get { parts.value.path }
-        set { parts.value.path = newValue }
-    }
-    /// Percent-encoded, without `?`; `nil` differs from empty.
-    public var query: String? {
-        get { parts.value.query }
-        set { parts.value.query = newValue }
-    }
-    /// Percent-encoded, without `#`.
-    public var fragment: String? {
-        get { parts.value.fragment }
-        set { parts.value.fragment = newValue }
+    /// A property, or its change.
+    @inlinable
+    public subscript<Value>(
+        dynamicMember path: WritableKeyPath<Properties, Value>
+    ) -> Value {
+        @inline(__always) _read { yield parts.value[keyPath: path] }
+        @inline(__always) _modify { yield &parts.value[keyPath: path] }
     }
 
     /// Longest text accepted, in bytes.
@@ -96,16 +78,16 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The place and the path of a URI parsed by ``init(verbatim:)``.
     package var verbatimParts: (place: String, path: String) {
-        guard host == nil, path.hasPrefix("//") else { return ("", path) }
-        let place = path.dropFirst(2).prefix { $0 != "/" }
-        return (String(place), String(path.dropFirst(2 + place.count)))
+        guard self.host == nil, self.path.hasPrefix("//") else { return ("", self.path) }
+        let place = self.path.dropFirst(2).prefix { $0 != "/" }
+        return (String(place), String(self.path.dropFirst(2 + place.count)))
     }
 
     init(
         scheme: String, authority: Authority?, path: String, query: String?, fragment: String?
     ) {
         parts = Shared(
-            Parts(
+            Properties(
                 scheme: scheme, userinfo: authority?.userinfo, host: authority?.host,
                 port: authority?.port, path: path, query: query, fragment: fragment))
     }
@@ -121,15 +103,15 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
             text.append("//")
             authority.write(to: &text)
         }
-        text.append(path)
-        if let query { text.append("?" + query) }
-        if let fragment { text.append("#" + fragment) }
+        text.append(self.path)
+        if let query = self.query { text.append("?" + query) }
+        if let fragment = self.fragment { text.append("#" + fragment) }
         return String(decoding: text, as: UTF8.self)
     }
 
     /// A copy without the fragment: the form that is sent, compared and stored.
     public var withoutFragment: URI {
-        guard fragment != nil else { return self }
+        guard self.fragment != nil else { return self }
         var copy = self
         copy.fragment = nil
         return copy
@@ -138,12 +120,14 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     /// A copy with `.` and `..` segments resolved (§5.2.4).
     public func removingDotSegments() -> URI {
         // The place is not one of the segments.
-        let (place, rest) = host == nil ? verbatimParts : ("", path)
-        let lead = host == nil && path.hasPrefix("//") ? "//" + place : ""
+        let (place, rest) = self.host == nil ? verbatimParts : ("", self.path)
+        let lead = self.host == nil && self.path.hasPrefix("//") ? "//" + place : ""
         var resolved = lead + Self.removeDotSegments(rest)
         // Nor may a path begin with //, which would be read as a place (§3.3).
-        if host == nil && lead.isEmpty && resolved.hasPrefix("//") { resolved = "/." + resolved }
-        guard resolved != path else { return self }
+        if self.host == nil && lead.isEmpty && resolved.hasPrefix("//") {
+            resolved = "/." + resolved
+        }
+        guard resolved != self.path else { return self }
         var copy = self
         copy.path = resolved
         return copy
@@ -160,7 +144,8 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
 
     /// The URI without its password, for people and logs.
     public var display: String {
-        guard let userinfo, let colon = userinfo.firstIndex(of: ":") else { return description }
+        guard let userinfo = self.userinfo, let colon = userinfo.firstIndex(of: ":")
+        else { return description }
         var copy = self
         copy.userinfo = userinfo[..<colon] + ":***"
         return copy.description
@@ -199,8 +184,8 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
     }
 
     var authority: Authority? {
-        guard let host else { return nil }
-        return Authority(userinfo: userinfo, host: host, port: port)
+        guard let host = self.host else { return nil }
+        return Authority(userinfo: self.userinfo, host: host, port: self.port)
     }
 
     struct Authority: Sendable, Hashable, CustomStringConvertible {
