@@ -202,7 +202,9 @@ package struct Command: Sendable, Adjustable {
         if words.given.isEmpty { return }
         for name in words.given {
             let isMeant = { (option: Option) in option.long == name && takes(option) }
-            if Option.all.contains(where: isMeant) || words.programOptions.contains(where: isMeant)
+            // Those of plugins are made if need be.
+            if Option.own.contains(where: isMeant) || Option.all.contains(where: isMeant)
+                || words.programOptions.contains(where: isMeant)
             {
                 continue
             }

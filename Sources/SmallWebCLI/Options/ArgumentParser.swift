@@ -117,8 +117,7 @@ struct ArgumentParser {
         }
         var rest = text
         while let letter = rest.popFirst() {
-            let options = Option.all.filter { $0.short == letter }
-            guard let option = options.first(where: isOfCommand) ?? options.first else {
+            guard let option = Option.lettered(letter, where: mayTake) else {
                 throw usageError(
                     letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
                     hint: letter == "-"
@@ -176,8 +175,11 @@ struct ArgumentParser {
     }
 
     private func option(_ name: Substring) -> Option? {
-        Option.named(name) { option in
-            settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? true
-        } ?? programs?.first { $0.long == name }
+        Option.named(name, where: mayTake) ?? programs?.first { $0.long == name }
+    }
+
+    /// True without a command, too.
+    private func mayTake(_ option: Option) -> Bool {
+        settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? true
     }
 }

@@ -108,7 +108,9 @@ extension [Option.ID] {
 }
 
 extension Option {
-    static func of(_ id: ID) -> Option? { all.first { $0.long == id.rawValue } }
+    static func of(_ id: ID) -> Option? {
+        own.first { $0.id == id && $0.group != .feeds } ?? all.first { $0.long == id.rawValue }
+    }
 
     /// Options of JSON lines, by the member that sets them. A member without one would be ignored.
     static let ofMembers: [String: Option] = {

@@ -42,6 +42,13 @@ extension Option {
         return others.first(where: isWanted) ?? all[first]
     }
 
+    /// Finds an option in the table by its letter, in the same way.
+    static func lettered(_ letter: Character, where isWanted: (Option) -> Bool) -> Option? {
+        if let own = own.first(where: { $0.short == letter }), isWanted(own) { return own }
+        let options = all.filter { $0.short == letter }
+        return options.first(where: isWanted) ?? options.first
+    }
+
     /// True if a plugin program must not declare this name, because the table has it or its `--no-`
     /// form.
     static func isTaken(_ name: String) -> Bool {
