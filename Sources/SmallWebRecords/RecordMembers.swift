@@ -127,7 +127,7 @@ extension JSONWriter {
     ///
     /// - Parameter change: The error for a refused key.
     package mutating func members(
-        of connection: Connection?, scheme: Scheme?, ending: Ending?, change: FetchError?
+        of connection: Connection?, isOverTLS: Bool, ending: Ending?, change: FetchError?
     ) {
         member("remote", object: connection) { writer, connection in
             writer.member("ip", connection.address)
@@ -142,7 +142,7 @@ extension JSONWriter {
             writer.member("alpn", facts.applicationProtocol)
             writer.member("sni", facts.serverName)
             writer.member("resumed", facts.isResumed)
-            writer.member("close_notify", Self.closeNotify(scheme, ending))
+            writer.member("close_notify", isOverTLS ? Self.closeNotify(ending) : nil)
             writer.member(
                 "verify", change != nil ? "failed" : trust.map { Self.verification($0.verdict) })
             writer.member("cert", object: facts.certificate) { $0.members(of: $1) }
@@ -173,8 +173,8 @@ extension JSONWriter {
     }
 
     /// `nil` for HTTP, which has lengths, and reports no `close_notify`.
-    private static func closeNotify(_ scheme: Scheme?, _ ending: Ending?) -> Bool? {
-        guard scheme?.transport == .tls, let ending else { return nil }
+    private static func closeNotify(_ ending: Ending?) -> Bool? {
+        guard let ending else { return nil }
         return ending.completeness == .complete ? true : ending.outcome == .truncated ? false : nil
     }
 

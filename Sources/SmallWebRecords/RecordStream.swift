@@ -24,7 +24,7 @@ package struct RecordSubject: Sendable {
 }
 
 /// Writes the records of one URL that come before its terminal one.
-package struct RecordStream {
+package final class RecordStream {
     package let subject: RecordSubject
     /// `nil` for nowhere: a ledger keeps the terminal record alone.
     package let target: (any RecordTarget)?

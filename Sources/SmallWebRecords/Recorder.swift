@@ -37,7 +37,7 @@ package struct ErrorWording: Sendable {
 package final class Recorder {
     package static let version = 1
 
-    private let subject: RecordSubject
+    private var subject: RecordSubject { records.subject }
     private let options: RecordOptions
     private let scope: RecordScope
     private let wording: ErrorWording
@@ -63,7 +63,6 @@ package final class Recorder {
         _ scope: RecordScope, registry: Registry? = nil, target: (any RecordTarget)? = nil,
         wording: ErrorWording = .plain
     ) {
-        self.subject = subject
         self.log = log
         self.options = options
         self.scope = scope
@@ -120,7 +119,8 @@ package final class Recorder {
         _ result: Attempt, _ outcome: Outcome, _ message: String?, _ form: RecordedBody.Form
     ) -> [UInt8] {
         JSONWriter.line(wanted: options.fields) { writer in
-            let (ending, error) = (result.ending, result.error)
+            let (ending, error, subject) = (result.ending, result.error, subject)
+            let (uri, head) = (log?.uri, log?.head)
             writer.begin(error == nil ? "response" : "error", subject)
             writer.member("ok", outcome == .ok)
             writer.member("exit", Int(outcome.exitStatus))
@@ -132,10 +132,10 @@ package final class Recorder {
                 writer.member("url_base64") { $0.value(base64: raw) }
             }
             if let input, input != url { writer.member("url_input", input) }
-            writer.member("final_url", log.flatMap { $0.uri == $0.origin ? url : $0.uri.display })
-            let scheme = log?.uri.scheme ?? subject.url.flatMap { try? URI(parsing: $0).scheme }
+            writer.member("final_url", uri.flatMap { $0 == log?.origin ? url : $0.display })
+            let scheme = uri?.scheme ?? subject.url.flatMap { try? URI(parsing: $0).scheme }
             writer.member("scheme", scheme)
-            let entry = log.flatMap { registry?[$0.uri.scheme] }
+            let entry = uri.flatMap { registry?[$0.scheme] }
             writer.member("plugin", entry?.pluginName)
             writer.member("version", entry?.handler.programVersion)
             if let count = log?.programConnections {
@@ -148,11 +148,11 @@ package final class Recorder {
             }
             let isRefusal = error?.outcome == .trustChanged || error?.outcome == .untrusted
             writer.members(
-                of: log?.connection, scheme: entry?.scheme, ending: ending,
+                of: log?.connection, isOverTLS: entry?.scheme.transport == .tls, ending: ending,
                 change: isRefusal ? error : nil)
             write(ending?.timings, &writer)
-            if ending != nil, let head = log?.head { writer.members(of: head.facts) }
-            writer.member("retry_after", seconds: log?.head?.retryAfter)
+            if ending != nil, let head { writer.members(of: head.facts) }
+            writer.member("retry_after", seconds: head?.retryAfter)
             writer.members(of: (log?.notes ?? []) + (ending?.warnings ?? []))
         }
     }
@@ -164,7 +164,7 @@ package final class Recorder {
         let head = log?.head
         writer.member("status", head?.status)
         writer.member("class", (head?.replyClass ?? .success).rawValue)
-        writeMeta(&writer)
+        writeMeta(of: head, &writer)
         if outcome != .ok, let message {
             writer.member("error", object: message) { writer, message in
                 writer.member("code", outcome.rawValue)
@@ -207,7 +207,7 @@ package final class Recorder {
         }
         writer.member("partial", object: log?.head) { writer, head in
             writer.member("status", head.status)
-            writeMeta(&writer)
+            writeMeta(of: head, &writer)
             writer.member("mime", head.mediaType?.essence)
             writer.member("size", log?.bodyBytes)
             body.write(form, isComplete: false, to: &writer)
@@ -215,9 +215,9 @@ package final class Recorder {
     }
 
     /// Writes the protocol's own text, and its bytes if they are not UTF-8.
-    private func writeMeta(_ writer: inout JSONWriter) {
-        writer.member("meta", log?.head?.meta)
-        if let raw = log?.head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
+    private func writeMeta(of head: Head?, _ writer: inout JSONWriter) {
+        writer.member("meta", head?.meta)
+        if let raw = head?.rawMeta { writer.member("meta_base64") { $0.value(base64: raw) } }
     }
 
     /// - Parameter timings: `nil` when the fetch ends only now.

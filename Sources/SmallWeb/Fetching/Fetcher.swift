@@ -86,24 +86,29 @@ package final class Fetcher: Sendable {
     /// - Parameter url: A URI or IRI in full; an international host becomes its A-labels.
     /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`.
     package func request(_ url: String) throws(FetchError) -> Request {
+        let name = URI.scheme(of: url)
+        let entry = name.flatMap { registry[$0] }
         let uri: URI
         do throws(FetchError) {
-            uri = try self.uri(of: url)
+            uri = try Self.uri(of: url, entry)
         } catch {
             // A scheme without a plugin may have URLs of another form.
-            guard let scheme = URI.scheme(of: url), registry[scheme] == nil else { throw error }
-            throw unsupported(scheme)
+            guard let name, entry == nil else { throw error }
+            throw unsupported(name)
         }
-        return try request(uri)
+        return try request(uri, entry)
     }
 
     /// Parses a URL by the rules of its scheme.
     func uri(of url: String) throws(FetchError) -> URI {
+        try Self.uri(of: url, URI.scheme(of: url).flatMap { registry[$0] })
+    }
+
+    private static func uri(of url: String, _ entry: Registry.Entry?) throws(FetchError) -> URI {
         // Most schemes have no rules of their own for that.
-        if let name = URI.scheme(of: url), registry[name]?.scheme.isVerbatim(url) ?? false {
-            return try URI(verbatim: url)
-        }
-        return try URI(parsing: url)
+        guard let entry, entry.scheme.hostForm != .required, entry.scheme.isVerbatim(url)
+        else { return try URI(parsing: url) }
+        return try URI(verbatim: url)
     }
 
     private func unsupported(_ scheme: String) -> FetchError {
@@ -119,7 +124,11 @@ package final class Fetcher: Sendable {
 
     /// A request for a URI whose host is ASCII.
     package func request(_ uri: URI) throws(FetchError) -> Request {
-        guard let entry = registry[uri.scheme] else {
+        try request(uri, registry[uri.scheme])
+    }
+
+    private func request(_ uri: URI, _ entry: Registry.Entry?) throws(FetchError) -> Request {
+        guard let entry else {
             // HOST:PORT reads like a scheme and a path.
             let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
             var error = unsupported(uri.scheme)
@@ -133,7 +142,7 @@ package final class Fetcher: Sendable {
         }
         let ascii = try uri.withASCIIHost()
         return Request(
-            uri: entry.scheme.keepsDotSegments ? ascii : ascii.removingDotSegments(),
+            uri: entry.keepsDotSegments ? ascii : ascii.removingDotSegments(),
             scheme: entry.scheme)
     }
 
@@ -199,7 +208,7 @@ extension URI {
     ///
     /// - Throws: `bad-url` when the name is not allowed, `not-built-in` without libidn2.
     package func withASCIIHost() throws(FetchError) -> URI {
-        guard let host, !InternationalHostName.isASCII(host) else { return self }
+        guard let host = self.host, !InternationalHostName.isASCII(host) else { return self }
         // The mapping turns look-alikes such as U+FF0F into delimiters: checked again.
         return try replacingHost(InternationalHostName.toASCII(host))
     }

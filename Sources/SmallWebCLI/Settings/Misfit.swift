@@ -57,7 +57,8 @@ extension Settings {
     /// The one judgement of the options that fit a request.
     func misfits(for request: Request, _ registry: Registry) -> [Misfit] {
         var misfits: [Misfit] = []
-        let scheme = request.scheme
+        // Computed, since most requests have no misfit, and a copy of all facts takes time.
+        var scheme: Scheme { request.scheme }
         func add(_ options: [Option], _ reason: String?, _ refusal: (String) -> FetchError) {
             misfits += options.map {
                 Misfit(option: $0, reason: reason, refusal: refusal($0.long))
@@ -115,7 +116,7 @@ extension Settings {
                 add(givenOptions.filter { $0.key.map(unknown.contains) ?? false }, nil, foreign)
             }
         }
-        if !scheme.dialsForItself && connection.http.isSpecial {
+        if connection.http.isSpecial && !scheme.dialsForItself {
             let engine = Option.engine.map(\.long)
             add(givenOptions.filter { engine.contains($0.long) }, nil, foreign)
         }

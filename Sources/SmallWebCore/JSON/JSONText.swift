@@ -150,6 +150,23 @@ struct ByteBuilder: ~Copyable {
         text.withUTF8Buffer { append($0) }
     }
 
+    /// Appends a name in quotes with its colon, and a comma before it unless it is the first.
+    mutating func append(member name: StaticString, isFirst: Bool) {
+        let length = name.utf8CodeUnitCount
+        if length + 4 > memory.count - count { grow(by: length + 4) }
+        if !isFirst { put(UInt8(ascii: ",")) }
+        put(UInt8(ascii: "\""))
+        name.withUTF8Buffer { append($0) }
+        put(UInt8(ascii: "\""))
+        put(ASCII.colon)
+    }
+
+    /// Appends a byte for which there is room.
+    @inline(__always) private mutating func put(_ byte: UInt8) {
+        memory[count] = byte
+        count += 1
+    }
+
     mutating func truncate(to count: Int) {
         precondition(count <= self.count)
         self.count = count

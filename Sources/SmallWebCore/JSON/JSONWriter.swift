@@ -53,10 +53,7 @@ extension Inlined {
             _ name: StaticString, _ body: (inout JSONWriter) -> Void
         ) {
             guard depth > 1 || wanted?.contains(name.description) ?? true else { return }
-            separate()
-            bytes.append(UInt8(ascii: "\""))
-            bytes.append(name)
-            bytes.append(UInt8(ascii: "\""))
+            bytes.append(member: name, isFirst: !needsComma)
             give(body)
         }
 
@@ -64,6 +61,7 @@ extension Inlined {
         package mutating func member(named name: String, _ body: (inout JSONWriter) -> Void) {
             guard depth > 1 || wanted?.contains(name) ?? true else { return }
             value(name)
+            bytes.append(ASCII.colon)
             give(body)
         }
 
@@ -189,7 +187,6 @@ extension Inlined {
         // MARK: Text
 
         private mutating func give(_ body: (inout JSONWriter) -> Void) {
-            bytes.append(ASCII.colon)
             needsComma = false
             body(&self)
             needsComma = true

@@ -20,6 +20,8 @@ package final class Digest {
     package let algorithm: Algorithm
     private let functions: swcrypto_functions
     private let context: OpaquePointer
+    /// True from the end of a message until bytes of another come.
+    private var isOver = false
 
     /// - Throws: `not-built-in` when libcrypto is not installed, or refuses the algorithm.
     package init(_ algorithm: Algorithm) throws(FetchError) {
@@ -44,6 +46,7 @@ package final class Digest {
 
     /// Adds the next bytes of the message.
     package func update(_ bytes: UnsafeRawBufferPointer) {
+        if isOver { begin() }
         let isDone = functions.EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
         precondition(isDone == 1)
     }
@@ -55,12 +58,20 @@ package final class Digest {
 
     /// The digest of the message; the next update begins another message.
     package func finish() -> [UInt8] {
-        var digest = [UInt8](repeating: 0, count: algorithm.byteCount)
-        let isDone = functions.EVP_DigestFinal_ex(context, &digest, nil)
+        if isOver { begin() }
+        isOver = true
+        return [UInt8](unsafeUninitializedCapacity: algorithm.byteCount) { digest, count in
+            let isDone = functions.EVP_DigestFinal_ex(context, digest.baseAddress, nil)
+            precondition(isDone == 1)
+            count = algorithm.byteCount
+        }
+    }
+
+    private func begin() {
         // Without a function argument it keeps the present one, which saves a lookup.
         let isReady = functions.EVP_DigestInit_ex(context, nil, nil)
-        precondition(isDone == 1 && isReady == 1)
-        return digest
+        precondition(isReady == 1)
+        isOver = false
     }
 }
 

@@ -9,8 +9,12 @@ public struct Registry: Sendable {
         /// The plugin.
         public let handler: any ProtocolHandler
 
+        /// ``Scheme/keepsDotSegments``, without a copy of the scheme.
+        package let keepsDotSegments: Bool
+
         init(_ scheme: Scheme, _ handler: any ProtocolHandler) {
             self.scheme = scheme
+            keepsDotSegments = scheme.keepsDotSegments
             self.handler = handler
         }
     }

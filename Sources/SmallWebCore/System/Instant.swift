@@ -81,7 +81,8 @@ package func wallClockNanoseconds() -> Int {
 
 extension Duration {
     package var inSeconds: Double {
-        self / .seconds(1)
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
     }
 }
 

@@ -29,6 +29,7 @@ extension [UInt8] {
 
 extension ByteBuilder {
     mutating func append(digits number: UInt, atLeast least: Int = 1) {
+        if number < 10 && least == 1 { return append(UInt8(ascii: "0") + UInt8(number)) }
         withDigits(number, atLeast: least) { append($0) }
     }
 }

@@ -24,7 +24,7 @@ extension JSONWriter {
         member("exit", Int(check.error?.outcome.exitStatus ?? 0))
         member("outcome", (check.error?.outcome ?? .ok).rawValue)
         // The scheme only matters for values unknown to HTTP's engine.
-        members(of: check.connection, scheme: nil, ending: nil, change: check.error)
+        members(of: check.connection, isOverTLS: false, ending: nil, change: check.error)
         member("message", check.error?.fullMessage)
         member("hint", check.error?.advice)
     }
