@@ -199,6 +199,22 @@ import Testing
         #expect(try Records(record.output).all[0]["exit"]?.int == 8)
     }
 
+    /// A feed is written all the same, of the pages that have the heading.
+    @Test func aMissingHeadingIsNoSuccessOfAFeed() throws {
+        let with = ChangingCapsule.gemtext("# H\n=> /a 2024-04-06 A\n")
+        let without = ChangingCapsule.gemtext("# Other\n=> /b 2024-04-06 B\n")
+        for (pages, status, count) in [
+            ([with], 0, 1), ([without], 8, 0), ([with, without], 8, 1), ([without, with], 8, 1),
+        ] {
+            let capsules = try pages.map { try Capsule(page: Array($0.utf8)) }
+            let urls = capsules.map { "\($0.place)/" }
+            let result = try smallweb.run(["feed", "-k", "--under", "H"] + urls)
+            #expect(Int(result.status) == status, "\(result.errors)")
+            #expect(result.text.components(separatedBy: "<entry>").count - 1 == count)
+            #expect(result.errors.contains("no heading \"H\"") == (status != 0))
+        }
+    }
+
     /// A host that failed is not asked again at once, and its failure is remembered.
     @Test func theRealStatusStaysBehindAPause() throws {
         let gone = try LoopbackServer(tls: .make()) { $0.reset() }

@@ -23,7 +23,7 @@ extension Command {
             + "without a word, and the exit status is 0. With --replay it changes no file but one "
             + "that --state names.\n\n"
             + "Pages that cannot become feeds, such as HTML, are left out with a message; when "
-            + "nothing else is left, the exit status is 8.",
+            + "nothing else is left, or a page lacks the heading of --under, the exit status is 8.",
         examples: [
             "smallweb feed gemini://example.org/gemlog/ > gemlog.xml": "A capsule as a feed",
             "smallweb feed --new gopher://example.org/1/phlog": "A menu without dates",
@@ -97,7 +97,7 @@ struct SubscriptionCommand: Sendable {
             SubscriptionSource(requests, run), run.subscription.policy)
         await engine.run()
         var verdict = context.verdict(on: engine)
-        if run.leftOut > 0 && !run.hasPages { verdict.miss(.unusable(.protocolError)) }
+        if run.isUnusable { verdict.miss(.unusable(.protocolError)) }
         let status = try context.conclude(engine, verdict)
         if !engine.isStopping { try await run.finish() }
         return status

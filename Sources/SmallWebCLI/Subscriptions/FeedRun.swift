@@ -11,8 +11,9 @@ final class FeedRun: SubscriptionRun {
     /// The page to write unchanged.
     private var document: Spool?
     private var pages: [Feed] = []
-    private(set) var leftOut = 0
-    var hasPages: Bool { !pages.isEmpty || document != nil }
+    private var (leftOut, lacksHeading) = (0, false)
+    /// True if a page lacks the heading of `--under`, or if no page can become a feed.
+    var isUnusable: Bool { lacksHeading || leftOut > 0 && pages.isEmpty && document == nil }
 
     /// - Parameter isOnly: True for a run with a single URL.
     init(_ context: RunContext, _ file: StateFile?, isOnly: Bool) throws(FetchError) {
@@ -57,6 +58,7 @@ final class FeedRun: SubscriptionRun {
         case .page, .versions: break
         }
         if !reader.hasHeading {
+            lacksHeading = true
             subscription.messages.error(
                 name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
                 hint: "it must be the whole text of a heading line of gemtext")

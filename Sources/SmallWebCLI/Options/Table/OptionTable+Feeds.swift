@@ -44,7 +44,7 @@ extension Option {
             .under, .feeds, "only the part below this heading",
             manual: "Takes only the section below the first heading line of a gemtext page with "
                 + "this text, up to the next heading of its level or above. Without such a "
-                + "heading, watch fails with 8.",
+                + "heading, watch fails with 8, and feed exits with 8.",
             example: "smallweb feed --under Posts gemini://example.org/",
             .value("HEADING") { settings, value in settings.feeds.heading = value }),
         Option(
