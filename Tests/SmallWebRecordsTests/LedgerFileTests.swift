@@ -59,4 +59,12 @@ import Testing
         let error = #expect(throws: FetchError.self) { try full.append(line) }
         #expect(error?.outcome == .write && error?.errnoName == "ENOSPC")
     }
+
+    /// A directory; a regular file with no byte that can be read where it begins.
+    @Test(arguments: [("/", "EISDIR"), ("/proc/self/mem", "EIO")])
+    func aFileThatCannotBeReadIsAnError(_ path: String, _ name: String) {
+        let error = #expect(throws: FetchError.self) { try Ledger(path) }
+        #expect(error?.outcome == .write && error?.errnoName == name)
+        #expect(error?.message.contains("the ledger \(path)") ?? false)
+    }
 }
