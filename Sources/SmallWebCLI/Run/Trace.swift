@@ -58,12 +58,11 @@ struct Trace: EventSink {
         ]
         guard let tls = connection.tls else { return lines }
         let certificate = tls.certificate
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
         lines += [
             "\(tls.version), \(tls.cipher), SNI \(tls.serverName ?? "none")"
                 + (tls.isResumed ? ", resumed" : ""),
             "certificate \(certificate.subject), issuer \(certificate.issuer)",
-            "valid \(day(certificate.notBefore)) to \(day(certificate.notAfter))",
+            "valid " + certificate.validity(),
             "certificate sha256:\(certificate.sha256.hex)",
             "public key sha256:\(certificate.spkiSHA256.hex)",
         ]
@@ -71,8 +70,7 @@ struct Trace: EventSink {
             lines.append("client certificate sha256:\(identity)")
         }
         guard let trust = connection.trust else { return lines }
-        let since = trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""
-        return lines + ["trust: \(trust.verdict.rawValue)\(since)"]
+        return lines + ["trust: " + trust.sentence]
     }
 }
 

@@ -103,10 +103,12 @@ extension Connection {
         }
 
         package func describe(_ problem: Connection.Problem) -> String {
-            let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
             switch problem {
-            case .expired: return "the certificate expired on \(day(certificate.notAfter))"
-            case .notYetValid: return "the certificate is valid from \(day(certificate.notBefore))"
+            case .expired:
+                return "the certificate expired on " + UTCDate.day(certificate.notAfter, or: "?")
+            case .notYetValid:
+                return "the certificate is valid from "
+                    + UTCDate.day(certificate.notBefore, or: "?")
             case .otherName: return "the certificate is for another name"
             case .authority:
                 guard case .refused(let reason) = authority else { return "no authority was asked" }
@@ -225,5 +227,19 @@ extension Connection {
             self.firstSeen = firstSeen
             self.policy = policy
         }
+    }
+}
+
+extension Connection.Certificate {
+    /// For people: `2026-01-01 to 2027-01-01`.
+    package func validity(or unknown: String = "?") -> String {
+        UTCDate.day(notBefore, or: unknown) + " to " + UTCDate.day(notAfter, or: unknown)
+    }
+}
+
+extension Connection.Trust {
+    /// For people: `known, known since 2026-01-01`.
+    package var sentence: String {
+        verdict.rawValue + (firstSeen.map { ", known since " + UTCDate.day($0) } ?? "")
     }
 }

@@ -113,6 +113,11 @@ package struct UTCDate: Sendable, CustomStringConvertible {
     /// `2026-11-20`.
     package static func day(_ unixSeconds: Int) -> String { "\(UTCDate(unixSeconds).day)" }
 
+    /// Same; `unknown` without a time.
+    package static func day(_ unixSeconds: Int?, or unknown: String) -> String {
+        unixSeconds.map { day($0) } ?? unknown
+    }
+
     /// `2026-11-20T22:17:13Z` (RFC 3339).
     package static func second(_ unixSeconds: Int) -> String {
         var text: [UInt8] = []

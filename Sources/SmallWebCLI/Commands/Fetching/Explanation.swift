@@ -103,14 +103,13 @@ extension Explanation {
     }
 
     private static func sentence(_ trust: Trust) -> String {
-        let date = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
         switch (trust.policy, trust.isKnown) {
         case ("none", _): return "any key is accepted, and nothing is stored"
         case ("pin", _): return "only the key \(trust.key ?? "")"
         case ("ca", _): return "ca: keys that certificate authorities have signed"
         case (let policy, true?):
-            return "\(policy): known since \(date(trust.firstSeen)), until "
-                + "\(date(trust.expires)) only \(trust.key ?? "?")"
+            return "\(policy): known since \(UTCDate.day(trust.firstSeen, or: "?")), until "
+                + "\(UTCDate.day(trust.expires, or: "?")) only \(trust.key ?? "?")"
         case ("locked", _): return "locked: not known, so it would be refused"
         case ("ask", _): return "ask: not known, so you would be asked"
         case (let policy, _): return "\(policy): not known, so its key would be pinned"

@@ -95,14 +95,11 @@ struct HeadBlock {
         guard let tls = connection.tls else { return }
         row("tls", "\(tls.version), \(tls.cipher)")
         let certificate = tls.certificate
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "?" }
         row("certificate", certificate.subject + " by " + certificate.issuer)
-        row("valid", "\(day(certificate.notBefore)) to \(day(certificate.notAfter))")
+        row("valid", certificate.validity())
         row("cert hash", "sha256:\(certificate.sha256.hex)")
         row("key hash", "sha256:\(certificate.spkiSHA256.hex)")
-        guard let trust = connection.trust else { return }
-        let since = trust.firstSeen.map { ", known since \(UTCDate.day($0))" } ?? ""
-        row("trust", trust.verdict.rawValue + since)
+        if let trust = connection.trust { row("trust", trust.sentence) }
     }
 
     private mutating func row(_ name: String, _ value: String) {

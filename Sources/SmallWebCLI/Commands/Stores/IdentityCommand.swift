@@ -151,7 +151,7 @@ struct IdentityCommand {
         table.rows = names.map { name in
             let certificate = (try? store.entry(name, bindings))?.certificate
             let scopes = bindings.scopes(of: name).map(\.description)
-            return [name, certificate?.notAfter.map(UTCDate.day) ?? "-"]
+            return [name, UTCDate.day(certificate?.notAfter, or: "-")]
                 + (isTerminal ? [scopes.joined(separator: " ")] : scopes)
         }
         try table.write()
@@ -167,13 +167,12 @@ struct IdentityCommand {
         if settings.records.areWanted { return try record(name) }
         let pem = try store.pem(name)
         let facts = try ClientIdentity.certificateFacts(pem)
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
         let lock = ClientIdentity.isEncrypted(pem) ? ", encrypted" : ""
         try StandardStream.output.writeForeign(
             """
             \(name)
             subject     \(TerminalText.escapeLine(facts.subject))
-            valid       \(day(facts.notBefore)) to \(day(facts.notAfter))
+            valid       \(facts.validity(or: "unknown"))
             key         \(facts.keyName ?? "unknown")\(lock)
             certificate sha256:\(facts.sha256.hex)
             public key  sha256:\(facts.spkiSHA256.hex)
