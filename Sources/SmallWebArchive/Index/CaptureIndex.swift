@@ -55,7 +55,7 @@ package final class CaptureIndex: Sendable {
             let end = head[...].firstLineFeed, head.starts(with: Self.mark.utf8),
             let about = try? JSONValue.parse(head[Self.mark.utf8.count..<end]),
             let bytes = about["size"]?.integer, let digest = about["end"]?.string, bytes >= 0,
-            let size = Self.size(of: file.borrowed)
+            let size = regularFileBytes(file.borrowed)
         else { return nil }
         self.init(archive, archiveBytes: bytes, file, start: end + 1, size: size)
         guard (try? Self.digest(ofEndOf: archive, at: bytes)) == digest else { return nil }
@@ -87,12 +87,6 @@ package final class CaptureIndex: Sendable {
     package var isWhole: Bool {
         var status = stat()
         return stat(archive, &status) == 0 && Int(status.st_size) == archiveBytes
-    }
-
-    private static func size(of file: Int32) -> Int? {
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int(status.st_size)
     }
 
     private static func digest(

@@ -80,8 +80,7 @@ final class Crawl: Source {
                 guard let request = try? context.fetcher.request(url),
                     let path = try? mirrorPath(request.uri)
                 else { return false }
-                var facts = stat()
-                return stat(path, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
+                return fileKind(path).map { $0 != S_IFDIR } ?? false
             }
         }
         file.onWaiting = { [unowned self] name, offset, depth in

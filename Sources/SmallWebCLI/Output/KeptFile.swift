@@ -51,7 +51,9 @@ enum KeptFile {
             let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK
             let one = try Descriptor(opening: one, flags)
             let other = try Descriptor(opening: other, flags)
-            guard let count = length(one), count == length(other) else { return false }
+            guard let count = regularFileBytes(one.borrowed),
+                count == regularFileBytes(other.borrowed)
+            else { return false }
             for start in stride(from: 0, to: count, by: 65_536) {
                 let piece = try FileBytes.read(one.borrowed, at: start, count: 65_536)
                 guard try piece == FileBytes.read(other.borrowed, at: start, count: 65_536)
@@ -61,14 +63,6 @@ enum KeptFile {
         } catch {
             return false
         }
-    }
-
-    /// Length in bytes; `nil` if it is not a regular file.
-    private static func length(_ file: borrowing Descriptor) -> Int? {
-        var status = stat()
-        guard fstat(file.borrowed, &status) == 0, status.st_mode & S_IFMT == S_IFREG
-        else { return nil }
-        return Int(status.st_size)
     }
 }
 

@@ -168,10 +168,7 @@ final class RunContext: @unchecked Sendable {
 
     /// The meaning of a word that is not a URL: a list, or a repository as ssh takes it.
     private func hint(for word: String) -> String? {
-        var facts = stat()
-        if stat(word, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG {
-            return "a list of URLs is @\(word)"
-        }
+        if fileKind(word) == S_IFREG { return "a list of URLs is @\(word)" }
         let parts = word.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, let mark = parts[0].firstIndex(of: "@"),
             let scheme = fetcher.registry.schemes.first(where: {

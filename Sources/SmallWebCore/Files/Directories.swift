@@ -35,6 +35,13 @@ package func fileKind(_ path: String) -> mode_t? {
     return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
 }
 
+/// Size in bytes of an open file; `nil` if it is no regular one, or fstat fails.
+package func regularFileBytes(_ file: Int32) -> Int? {
+    var facts = stat()
+    let isRegular = fstat(file, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+    return isRegular ? Int(facts.st_size) : nil
+}
+
 /// False for a device, pipe or socket; `nil` if stat fails.
 package func isFileOrDirectory(_ path: String) -> Bool? {
     fileKind(path).map { $0 == S_IFREG || $0 == S_IFDIR }

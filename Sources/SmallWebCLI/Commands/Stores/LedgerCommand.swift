@@ -105,8 +105,7 @@ struct LedgerMerge {
 
     private func open(_ name: String) throws(FetchError) -> ListReader {
         let reader = try ListReader(name, lineBytesMax: lineBytesMax)
-        var status = stat()
-        guard fstat(reader.descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+        guard regularFileBytes(reader.descriptor) != nil else {
             throw FetchError(
                 .read, .input, "\(name) is not a file",
                 hint: "a ledger is read twice: write it to a file first")
