@@ -16,8 +16,10 @@ enum Manual {
             ("warc", 5, "archives of what went over the wire", "warc.md"),
             ("wire", 5, "fixtures of plugins", "wire.md"),
         ]
-        return [("smallweb.1", try overview(docs)), ("smallweb-config.5", config),
-            ("smallweb-options.7", options)]
+        return [
+            ("smallweb.1", try overview(docs)), ("smallweb-config.5", config),
+            ("smallweb-options.7", options),
+        ]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
             + [("smallweb-known_hosts.5", knownHosts)]
             + (try documents.map { name, section, summary, file in

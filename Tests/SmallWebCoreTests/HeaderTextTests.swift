@@ -13,10 +13,12 @@ internal import Testing
         #expect(Self.lines("").isEmpty)
     }
 
-    @Test(arguments: [
-        ("", nil), ("a: b\r\n", nil), ("a: b\r\n\r", nil), ("a: b\r\n\r\n", 8), ("a: b\n\nc", 6),
-        ("\n", 1), ("\r\n", 2), ("a\r\n\r\r\n", nil),
-    ] as [(String, Int?)])
+    @Test(
+        arguments: [
+            ("", nil), ("a: b\r\n", nil), ("a: b\r\n\r", nil), ("a: b\r\n\r\n", 8),
+            ("a: b\n\nc", 6),
+            ("\n", 1), ("\r\n", 2), ("a\r\n\r\r\n", nil),
+        ] as [(String, Int?)])
     func findsTheEnd(_ text: String, _ end: Int?) {
         #expect(HeaderText.end(of: Array(text.utf8)[...]) == end)
         #expect(HeaderText.end(of: Array("12\(text)".utf8)[2...]) == end.map { $0 + 2 })

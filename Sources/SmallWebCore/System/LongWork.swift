@@ -37,7 +37,7 @@ package enum LongWork {
         }
         do throws(FetchError) {
             return try result.get()
-        } catch where error.outcome == .timeout {
+        } catch  where error.outcome == .timeout {
             throw FetchError(
                 .timeout, .input, "reading \(name) took longer than \(seconds.shortest) s",
                 remedy: .raise(.totalTime))
