@@ -78,7 +78,10 @@ var targets: [Target] = [
         ]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
-        resources: [.embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates")],
+        resources: [
+            .embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates"),
+            .embedInCode("Terminal/Advice/words.txt"),
+        ],
         swiftSettings: strict),
     .executableTarget(
         name: "SmallWebMain", dependencies: ["SmallWebCLI", "CSmallWebRuntime"],

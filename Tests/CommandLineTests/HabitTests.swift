@@ -190,14 +190,14 @@ import Testing
 
     /// What a hint names is there: its command lines are typed, with --help in their place.
     @Test func eachHintIsOfUse() throws {
-        for (names, pointer) in ForeignWords.commands {
+        for (names, pointer) in Advice.commands {
             for name in names.split(separator: " ").map(String.init) {
                 #expect(Command.named(name) == nil, "\(name)")
                 let result = try smallweb.run([name, "gopher://127.0.0.1:1/"])
                 #expect(result.errors.contains("hint: \(pointer)\n"), "\(result.errors)")
             }
         }
-        let pointers = (ForeignWords.commands + ForeignWords.pointers).map(\.pointer)
+        let pointers = (Advice.commands + Advice.pointers).map(\.pointer)
         for line in pointers.flatMap({ $0.matches(of: /'smallweb ([^']+)'/).map { $0.1 } }) {
             for part in line.split(separator: "| smallweb ") {
                 let words = part.split(separator: "|")[0].split(separator: " ").map(String.init)
@@ -210,10 +210,10 @@ import Testing
 
     @Test func actionsHaveOtherNames() throws {
         for command in Command.all where !command.actions.isEmpty {
-            for (names, action) in ForeignWords.actions where command.action(action) != nil {
+            for (names, action) in Advice.actions where command.action(action) != nil {
                 for name in names.split(separator: " ").map(String.init)
                 where command.action(name) == nil {
-                    let meant = try #require(ForeignWords.action(name, of: command))
+                    let meant = try #require(Advice.action(name, of: command))
                     let result = try smallweb.run([command.name, name, "x"])
                     #expect(result.errors.contains("hint: \(meant)\n"), "\(result.errors)")
                     let words = meant.dropFirst("did you mean 'smallweb ".count).dropLast(2)

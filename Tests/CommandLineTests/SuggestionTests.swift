@@ -84,7 +84,7 @@ struct SuggestionTests {
     @Test func thePointersAreOfUse() throws {
         let long = Set(Option.all.flatMap { [$0.long] + $0.aliases })
         let short = Set(Option.all.compactMap { $0.short.map(String.init) })
-        for (names, pointer) in ForeignWords.pointers {
+        for (names, pointer) in Advice.pointers {
             for name in names.split(separator: " ").map(String.init) {
                 // Another command may use the letter.
                 #expect(!long.contains(name), "\(name)")

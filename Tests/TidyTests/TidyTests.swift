@@ -230,6 +230,25 @@ import Testing
         }
     }
 
+    /// Hints that name options stand together, where a renamed option is looked for.
+    @Test func hintsThatNameOptionsAreInTheirRoom() throws {
+        let hint = #"hint(?:: String\?)?(?::| =)\s+(?:[^",\n]*\s+)?"(?:[^"\\]|\\.)*""#
+        let pattern = try NSRegularExpression(
+            pattern: hint + #"(?:\s*\+\s*"(?:[^"\\]|\\.)*")*"#)
+        var found = 0
+        for source in Self.sources where source.isProduct && source.path.hasSuffix(".swift") {
+            // There a hint is data of its option.
+            guard !source.path.contains("/Options/Table/") else { continue }
+            let text = source.lines.joined(separator: "\n")
+            for match in pattern.matches(in: text, range: NSRange(text.startIndex..., in: text)) {
+                guard let range = Range(match.range, in: text) else { continue }
+                found += 1
+                #expect(!text[range].contains(/--[a-z]/), "\(source.path): \(text[range])")
+            }
+        }
+        #expect(found > 50)
+    }
+
     /// A hall of files is not a room.
     @Test(arguments: ["SmallWeb", "SmallWebCore", "SmallWebTransport"])
     func fewFilesLieOutsideOfFolders(_ target: String) throws {

@@ -268,7 +268,7 @@ struct CrawlCommand: Sendable {
             guard file.lastChange == 0 else {
                 throw usageError(
                     "\(file.path) is not the state of a crawl",
-                    hint: "name another file with --state")
+                    hint: Advice.otherState)
             }
             return try file.append(wanted)
         }
@@ -276,18 +276,18 @@ struct CrawlCommand: Sendable {
             throw usageError(
                 "the state \(file.path) is of --scope \(rules.scope.rawValue) --as \(rules.roles), "
                     + "not of --scope \(wanted.scope.rawValue) --as \(wanted.roles)",
-                hint: "name another file with --state")
+                hint: Advice.otherState)
         }
         if rules.checks != wanted.checks {
             throw usageError(
                 "the state \(file.path) is of a crawl \(rules.checks ? "with" : "without") --check",
-                hint: "name another file with --state")
+                hint: Advice.otherState)
         }
         if let option = wanted.limits.option(widerThan: rules.limits), !(isOver && asked.checks) {
             throw usageError(
                 "the state \(file.path) was filled with another --\(option), and does not have "
                     + "what that left out",
-                hint: "repeat it, or name another file with --state, or remove this one")
+                hint: Advice.repeatedLimit)
         }
         let others = seeds.filter { !rules.seeds.contains($0) }
         guard others.isEmpty || asked.addsSeeds else {
@@ -295,7 +295,7 @@ struct CrawlCommand: Sendable {
                 "the state \(file.path) is of "
                     + rules.seeds.map(URI.display).joined(separator: " ") + ", not of "
                     + others.joined(separator: " "),
-                hint: "--add adds it, --state names another file")
+                hint: Advice.addedSeed)
         }
         wanted.seeds = rules.seeds + others
         let isAgain = isOver && asked.checks

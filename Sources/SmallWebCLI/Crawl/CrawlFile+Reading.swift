@@ -133,7 +133,7 @@ extension CrawlFile {
             let type = record["type"]?.string
         else {
             throw usageError(
-                "\(path) is not the state of a crawl", hint: "name another file with --state")
+                "\(path) is not the state of a crawl", hint: Advice.otherState)
         }
         switch type {
         case "crawl":

@@ -147,7 +147,7 @@ package struct Command: Sendable, Adjustable {
         guard let action = action(word) else {
             throw usageError(
                 "unknown action \"\(name) \(word)\"",
-                hint: ForeignWords.action(word, of: self)
+                hint: Advice.action(word, of: self)
                     ?? Nearest.question(word, among: actions.map(\.word))
                     ?? "'smallweb \(name) --help' lists the actions")
         }
@@ -212,7 +212,7 @@ package struct Command: Sendable, Adjustable {
             let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
                 "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
-                hint: ForeignWords.option(typed.dropFirst()) ?? Self.takers(of: name)
+                hint: Advice.option(typed.dropFirst()) ?? Self.takers(of: name)
                     ?? Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
@@ -381,8 +381,8 @@ package enum Tool {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
                 throw usageError(
                     "unknown command \"\(first)\"",
-                    hint: ForeignWords.command(first)
-                        ?? ForeignWords.url(first, try? settings.configured().registry())
+                    hint: Advice.command(first)
+                        ?? Advice.url(first, try? settings.configured().registry())
                         ?? Nearest.question(first, among: names)
                         ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
             }

@@ -91,7 +91,7 @@ struct ArgumentParser {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
             throw usageError(
                 "unknown option --\(name)",
-                hint: ForeignWords.option(name)
+                hint: Advice.option(name)
                     ?? Nearest.question(String(name), among: names, sign: "--")
                     ?? helpHint)
         }
@@ -113,7 +113,7 @@ struct ArgumentParser {
         }
         // Words of wget's that look like several letters.
         if ["nc", "nv", "qO-"].contains(text) {
-            throw usageError("unknown option -\(text)", hint: ForeignWords.option(text))
+            throw usageError("unknown option -\(text)", hint: Advice.option(text))
         }
         var rest = text
         while let letter = rest.popFirst() {
@@ -122,7 +122,7 @@ struct ArgumentParser {
                     letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
                     hint: letter == "-"
                         ? "without -o and -O a body goes to standard output"
-                        : ForeignWords.option(text) ?? ForeignWords.option(String(letter))
+                        : Advice.option(text) ?? Advice.option(String(letter))
                             ?? helpHint)
             }
             if case .flag = option.action {
@@ -167,7 +167,7 @@ struct ArgumentParser {
 
     /// An option that the command before it takes.
     private func ofCommand(_ id: Option.ID) -> Option? {
-        Option.all.first { $0.long == id.rawValue && isOfCommand($0) }
+        Option.all.first { $0.id == id && isOfCommand($0) }
     }
 
     private func isOfCommand(_ option: Option) -> Bool {

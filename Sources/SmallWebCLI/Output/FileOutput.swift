@@ -92,7 +92,7 @@ final class FileOutput {
         if exists && (clash != .number || rest != nil) {
             if status.st_mode & S_IFMT == S_IFDIR {
                 throw FetchError(
-                    .write, .output, "\(name) is a directory", hint: "use -O --output-dir \(name)")
+                    .write, .output, "\(name) is a directory", hint: Advice.directory(name))
             }
             try Ledger.refuse(name, status)
         }

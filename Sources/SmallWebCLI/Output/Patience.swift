@@ -61,7 +61,7 @@ struct Patience: Sendable {
         case EINTR: return .cancelled
         case ETIMEDOUT:
             return FetchError(
-                .timeout, .output, message, hint: "allow more time with --max-time")
+                .timeout, .output, message, hint: Advice.moreTime)
         default: return nil
         }
     }

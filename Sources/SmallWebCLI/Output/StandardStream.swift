@@ -55,7 +55,7 @@ struct StandardStream {
                 if hasSignal { throw .cancelled }
                 throw FetchError(
                     .timeout, .output, "the program that reads standard output is too slow",
-                    hint: "allow more time with --max-time")
+                    hint: Advice.moreTime)
             } else if number == EAGAIN {
                 var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
                 // If polling fails, the next write reports the error.

@@ -270,7 +270,7 @@ struct Configuration: Sendable {
     private static func unknown(_ kind: String, _ name: String, _ names: [String]) -> FetchError {
         usageError(
             "unknown \(kind) \"\(name)\"",
-            hint: (kind == "option" ? ForeignWords.option(name) : nil)
+            hint: (kind == "option" ? Advice.option(name) : nil)
                 ?? Nearest.question(name, among: names))
     }
 

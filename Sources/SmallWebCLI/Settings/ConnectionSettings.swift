@@ -79,7 +79,7 @@ struct ConnectionSettings: Sendable {
         guard let path = knownHostsFile ?? UserFiles.knownHosts else {
             throw usageError(
                 "no home directory for the trust store",
-                hint: "set HOME, or name the file with --known-hosts")
+                hint: Advice.noHomeForKeys)
         }
         return path
     }

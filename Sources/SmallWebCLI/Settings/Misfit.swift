@@ -101,7 +101,7 @@ extension Settings {
             let reason = "which has no entity tags and dates of pages"
             add(
                 [.timeCond, .etagCompare, .etagSave], reason,
-                unusable(reason, hint: "--if-changed works over every scheme"))
+                unusable(reason, hint: Advice.otherSchemes))
         }
         func foreign(_ name: String) -> FetchError {
             usageError("\(scheme.name) requests do not take --\(name)")

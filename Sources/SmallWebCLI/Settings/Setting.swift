@@ -109,7 +109,7 @@ extension [Option.ID] {
 
 extension Option {
     static func of(_ id: ID) -> Option? {
-        own.first { $0.id == id && $0.group != .feeds } ?? all.first { $0.long == id.rawValue }
+        own.first { $0.id == id && $0.group != .feeds } ?? all.first { $0.id == id }
     }
 
     /// Options of JSON lines, by the member that sets them. A member without one would be ignored.

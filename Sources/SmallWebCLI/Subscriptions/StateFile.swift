@@ -38,7 +38,7 @@ final class StateFile {
             guard .now < deadline else {
                 throw FetchError(
                     .timeout, .output, "\(LineFile.holder(of: path)) is using the state \(path)",
-                    hint: "wait for its end, or name another file with --state")
+                    hint: Advice.busyState)
             }
             await loop.sleep(until: .after(seconds: 0.02))
             if Task.isCancelled { throw .cancelled }

@@ -118,7 +118,7 @@ extension FeedSettings {
         let file = "\(folder)/\(own ?? "")\(suffix)"
         guard let path = UserFiles.path("XDG_STATE_HOME", ".local/state", file) else {
             throw usageError(
-                "no home directory for the state", hint: "set HOME, or name a file with --state")
+                "no home directory for the state", hint: Advice.noHomeForState)
         }
         return path
     }

@@ -83,12 +83,12 @@ struct SubscriptionState: Equatable {
         else {
             throw FetchError(
                 .read, .input, "\(place) is not a state of smallweb \(kind.rawValue)",
-                hint: "name another file with --state")
+                hint: Advice.otherState)
         }
         guard version <= Self.version else {
             throw FetchError(
                 .read, .input, "\(place) was written by a later version of smallweb",
-                hint: "use that one, or name another file with --state")
+                hint: Advice.thatState)
         }
         for line in lines.dropFirst() { take(String(decoding: line, as: UTF8.self)) }
     }

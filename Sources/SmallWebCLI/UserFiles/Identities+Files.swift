@@ -57,7 +57,7 @@ extension ConnectionSettings {
                 throw FetchError(
                     .identityUnusable, .input,
                     "the key is encrypted, and its password cannot be asked for without a terminal",
-                    hint: "put its password into a file, for --key-password-file")
+                    hint: Advice.keyPassword)
             }
         }
         return try ClientIdentity(
@@ -118,9 +118,7 @@ extension IdentityFormat {
             guard let files else {
                 throw usageError(
                     "av-98 keeps its certificates in a directory of their own",
-                    hint: "sqlite3 -separator '|' DATABASE 'select hostname, port, root, filename "
-                        + "from client_certs' > dump; smallweb identity import --from av-98 dump "
-                        + "DIR")
+                    hint: Advice.identityDatabase)
             }
             return identities(inText: try Self.text(of: path), directory: files)
         }

@@ -70,10 +70,10 @@ struct GetCommand: Sendable {
             case .flag(true)? = settings.fetch.options["tar"]
         {
             throw usageError(
-                "\(file) would not be compressed", hint: "smallweb get --tar URL | gzip > \(file)")
+                "\(file) would not be compressed", hint: Advice.compressedTar(file))
         }
         if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
-            throw usageError("--etag-save is for one URL", hint: "--if-changed is for many")
+            throw usageError("--etag-save is for one URL", hint: Advice.manyTags)
         }
         let takesInput = settings.fetch.input == .file("-")
         let readers = operands.count { $0 == "-" } + (takesInput ? 1 : 0)

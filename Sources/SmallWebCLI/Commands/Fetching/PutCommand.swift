@@ -97,7 +97,7 @@ enum PutCommand {
         guard bytes.count > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false else {
             throw usageError(
                 "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
-                hint: "say so with --delete")
+                hint: Advice.deletion)
         }
         var upload = Request.Upload(
             byteCount: bytes.count, mediaType: mediaType(of: file, to: url, scheme)
@@ -191,7 +191,7 @@ private final class FileHandleBytes: @unchecked Sendable {
             if error.number == EOVERFLOW {
                 throw FetchError(
                     .tooLarge, .input, "\(shown) has more than the \(bytesMax) bytes allowed",
-                    hint: "allow more with --max-filesize")
+                    remedy: .raise(.bodyBytes))
             }
             throw InputSource.failure(error, of: name, "cannot read \(shown)")
         }

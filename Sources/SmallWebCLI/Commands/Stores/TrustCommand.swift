@@ -124,7 +124,7 @@ struct TrustCommand: Sendable {
                 throw usageError(
                     "keys of \(uri.scheme) are checked by certificate authorities, not by "
                         + "this store",
-                    hint: "smallweb get --pin sha256:HEX \(uri.display) accepts one key")
+                    hint: Advice.pinned(uri.display))
             }
             place = (registry[uri.scheme]?.scheme ?? home).endpoint(of: uri)?.description
         } else if text.utf8.allSatisfy({ $0 < 0x80 }) {
@@ -156,14 +156,13 @@ struct TrustCommand: Sendable {
         if settings.records.areWanted {
             return try forEach { pin throws(FetchError) in try record([pin]) }
         }
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "-" }
         let header = ["PLACE", "KIND", "HASH", "EXPIRES", "FIRST SEEN", "LAST SEEN"]
         try Columns(header, last: 2).write { body throws(FetchError) in
             try forEach { pin throws(FetchError) in
-                try body([
-                    pin.place, pin.kind.rawValue, pin.digest, day(pin.expires), day(pin.first),
-                    day(pin.last),
-                ])
+                try body(
+                    [
+                        pin.place, pin.kind.rawValue, pin.digest,
+                    ] + [pin.expires, pin.first, pin.last].map { UTCDate.day($0, or: "-") })
             }
         }
     }
@@ -180,7 +179,6 @@ struct TrustCommand: Sendable {
     }
 
     private func show(_ host: String) throws(FetchError) {
-        let day = { (time: Int?) in time.map(UTCDate.day) ?? "unknown" }
         let place = try place(host)
         let pins = try store().pins(of: place)
         guard !pins.isEmpty else { throw unknown(place) }
@@ -191,8 +189,8 @@ struct TrustCommand: Sendable {
             var text = """
                 \(pin.place)
                 \(what)  \(pin.digest)
-                expires     \(day(pin.expires))
-                first seen  \(day(pin.first))
+                expires     \(UTCDate.day(pin.expires, or: "unknown"))
+                first seen  \(UTCDate.day(pin.first, or: "unknown"))
                 last seen   \(Self.visits(pin))
                 known by    \(pin.via)
 
@@ -294,7 +292,7 @@ struct TrustCommand: Sendable {
             }
             // The plugin of a scheme with authorities ignores the store.
             var error = error
-            error.hint = "'smallweb get --pin \(key) \(host)' accepts this key"
+            error.hint = Advice.pinned("\(key)", of: host)
             throw error
         }
     }
@@ -377,8 +375,7 @@ struct TrustCommand: Sendable {
         guard !text.hasPrefix("SQLite format 3") else {
             throw usageError(
                 "\(path) is a database, and smallweb reads text",
-                hint: "sqlite3 -separator '|' \(path) 'select hostname, port, fingerprint from "
-                    + "cert_cache' | smallweb trust import --from av-98 -")
+                hint: Advice.keyDatabase(path))
         }
         guard let format = named ?? TrustFormat.recognised(text, isDirectory: isDirectory) else {
             throw usageError(

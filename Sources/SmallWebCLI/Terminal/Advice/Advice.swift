@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+
+/// Hints of commands that name options; those of other failures are by ``FetchError/Remedy``.
+enum Advice {
+    static let otherState = "name another file with --state"
+    static let thatState = "use that one, or \(otherState)"
+    static let busyState = "wait for its end, or \(otherState)"
+    static let repeatedLimit = "repeat it, or \(otherState), or remove this one"
+    static let addedSeed = "--add adds it, --state names another file"
+    static let noHomeForState = "set HOME, or name a file with --state"
+    static let noHomeForKeys = "set HOME, or name the file with --known-hosts"
+    static let moreTime = "allow more time with --max-time"
+    static let deletion = "say so with --delete"
+    static let manyTags = "--if-changed is for many"
+    static let otherSchemes = "--if-changed works over every scheme"
+    static let keyPassword = "put its password into a file, for --key-password-file"
+    static let identityDatabase =
+        "sqlite3 -separator '|' DATABASE 'select hostname, port, root, filename from client_certs' "
+        + "> dump; smallweb identity import --from av-98 dump DIR"
+
+    static func keyDatabase(_ path: String) -> String {
+        "sqlite3 -separator '|' \(path) 'select hostname, port, fingerprint from cert_cache' | "
+            + "smallweb trust import --from av-98 -"
+    }
+
+    static func compressedTar(_ file: String) -> String {
+        "smallweb get --tar URL | gzip > \(file)"
+    }
+
+    static func directory(_ name: String) -> String { "use -O --output-dir \(name)" }
+
+    static func pinned(_ url: String) -> String {
+        "smallweb get --pin sha256:HEX \(url) accepts one key"
+    }
+
+    static func pinned(_ key: String, of host: String) -> String {
+        "'smallweb get --pin \(key) \(host)' accepts this key"
+    }
+}
