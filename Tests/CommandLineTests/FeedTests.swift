@@ -103,6 +103,41 @@ final class ChangingCapsule: Sendable {
         #expect(capsule.requests == ["/old", "/new/log", "/new/log"])
     }
 
+    /// A page that has moved to another server is asked for there at once, unless the request has
+    /// something for its own server alone, which a redirect leaves out.
+    @Test(arguments: [
+        ("Accept: text/gemini", true), ("X-Key: 1", false), ("Authorization: Basic eDp5", false),
+    ])
+    func aMovedPageGetsWhatARedirectWould(_ field: String, _ isDirect: Bool) throws {
+        let (old, new) = (Recorder<WebRequest>(), Recorder<WebRequest>())
+        let target = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            new.add(request)
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: text/gemini\r\nContent-Length: 15\r\n\r\n"
+                    + "=> a 2024-01-01")
+        }
+        let server = try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            old.add(request)
+            peer.write(
+                "HTTP/1.1 301 Moved\r\nContent-Length: 0\r\n"
+                    + "Location: http://127.0.0.1:\(target.port)/new\r\n\r\n")
+        }
+        for _ in 0..<2 {
+            let url = "http://127.0.0.1:\(server.port)/old"
+            #expect(try feed("--state", "s", "-H", field, url).status == 0)
+        }
+        #expect(old.values.count == (isDirect ? 1 : 2))
+        #expect(new.values.map(\.target) == ["/new", "/new"])
+        for request in new.values {
+            let isSent = request.fields.contains {
+                "\($0.name): \($0.value)".lowercased() == field.lowercased()
+            }
+            #expect(isSent == isDirect)
+        }
+    }
+
     @Test func aPageWithoutDatesIsAnEmptyFeedAndAMessage() throws {
         let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("=> a A\n=> b B\n")])
         let result = try feed("-q", capsule.place + "/")

@@ -6,13 +6,13 @@ extension Request {
     public var http: HTTPOptions {
         get { HTTPOptions(self) }
         set {
-            options = Request.Options()
+            self.options = Request.Options()
             for field in newValue.fields {
-                options.append("\(field.name): \(field.value)", to: "header")
+                self.options.append("\(field.name): \(field.value)", to: "header")
             }
-            options["request"] = newValue.method.map { .text($0) }
-            input = newValue.body
-            resumeOffset = newValue.resumeOffset
+            self.options["request"] = newValue.method.map { .text($0) }
+            self.input = newValue.body
+            self.resumeOffset = newValue.resumeOffset
         }
     }
 }

@@ -77,6 +77,37 @@ struct OtherServerTests {
         #expect(try hop.resolver(for: other).refusesPrivate == isRefused)
     }
 
+    /// With `--no-private` the first server decides, whatever comes after it.
+    @Test(arguments: [("198.51.100.7", true), ("10.1.2.3", false), ("::1", false)])
+    func redirectsFromTheInternetLeadToNoPrivateAddress(
+        _ address: String, _ isRefused: Bool
+    ) async throws {
+        let bench = try Bench()
+        let fetcher = bench.fetcher { $0.redirects.refusesPrivate = true }
+        let first = try fetcher.request("gemini://h.test/")
+        func connection(_ address: String) throws -> Connection {
+            Connection(
+                endpoint: try first.endpoint, address: address, port: 1965, tls: nil, trust: nil)
+        }
+        var (reach, any) = (Reach(), Reach())
+        #expect(!reach.applied(to: fetcher).options.resolver.refusesPrivate)
+        for server in [address, "198.51.100.8", "127.0.0.1"] {
+            reach.begin(first.uri, try connection(server), fetcher.options)
+            any.begin(first.uri, try connection(server), bench.fetcher().options)
+        }
+        #expect(reach.applied(to: fetcher).options.resolver.refusesPrivate == isRefused)
+        #expect(!any.applied(to: fetcher).options.resolver.refusesPrivate)
+        for host in ["127.0.0.1", "[::1]", "192.168.0.1", "localhost"] {
+            let next = try fetcher.request("gemini://\(host)/")
+            let isLiteral = host != "localhost"
+            #expect(await reach.refuses(next, isDirect: true, fetcher, by: .never) == isRefused)
+            // A proxy looks names up.
+            let behind = await reach.refuses(next, isDirect: false, fetcher, by: .never)
+            #expect(behind == (isRefused && isLiteral))
+            #expect(!(await any.refuses(next, isDirect: true, fetcher, by: .never)))
+        }
+    }
+
     /// The one judge of requests that go to another place as they are.
     @Test func nothingForItsPlaceAloneGoesToAnother() throws {
         let bench = try Bench()

@@ -41,8 +41,9 @@ struct Reach {
         if Resolver.isPrivate(literal: host) { return true }
         guard isDirect, let endpoint = try? next.endpoint else { return false }
         // The connection finds out as well why a name has no address, and says more.
-        return (try? await fetcher.options.resolver.isPrivate(
-            endpoint, on: fetcher.loop, by: deadline)) ?? false
+        return
+            (try? await fetcher.options.resolver.isPrivate(
+                endpoint, on: fetcher.loop, by: deadline)) ?? false
     }
 }
 

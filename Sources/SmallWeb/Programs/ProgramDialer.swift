@@ -46,7 +46,8 @@ final class ProgramDialer: ProgramNetwork {
             _ = try hop.way(to: endpoint)
             let (socket, connection) = try await DatagramSocket.connect(
                 to: endpoint, acceptsAnyPort: program.acceptsAnyPort,
-                try await hop.resolver(ofProgramFor: endpoint), on: hop.loop, by: hop.connectDeadline)
+                try await hop.resolver(ofProgramFor: endpoint), on: hop.loop,
+                by: hop.connectDeadline)
             first = connection
             add(socket)
             try await sayConnecting(endpoint, connection)

@@ -138,8 +138,8 @@ extension Request {
 
     /// True for the same scheme, host and port, also where one has the default port by its name.
     package func isSameOrigin(as other: Request) -> Bool {
-        scheme.name == other.scheme.name
-            && scheme.endpoint(of: uri) == other.scheme.endpoint(of: other.uri)
+        self.scheme.name == other.scheme.name
+            && self.scheme.endpoint(of: self.uri) == other.scheme.endpoint(of: other.uri)
     }
 
     /// Identifies the state of a resource in an earlier reply.
