@@ -20,6 +20,23 @@ import Testing
         }
     }
 
+    /// Code that fetches asks the plan, which has one answer.
+    @Test(
+        arguments: ["Run", "Output", "Commands/Fetching", "Crawl", "Subscriptions", "Terminal"],
+        [
+            ("records.areWanted", ["RunContext.swift", "URLPlan.swift"]),
+            ("fetch.wantsHeadAlone", ["HeadCommand.swift", "URLPlan.swift"]),
+            ("output.listing", ["URLPlan.swift"]),
+        ])
+    func thePlanAloneAsksSettings(_ room: String, _ question: (text: String, owners: [String])) {
+        let files = TidyTests.sources.filter { $0.path.contains("SmallWebCLI/\(room)/") }
+        #expect(!files.isEmpty)
+        for file in files where !question.owners.contains(where: file.path.hasSuffix) {
+            let asks = file.lines.contains { $0.contains(question.text) }
+            #expect(!asks, "\(file.path) asks \(question.text)")
+        }
+    }
+
     /// Functions are at most 70 lines long, without the text between triple quotes.
     @Test(arguments: TidyTests.sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
     func keepsFunctionsShort(_ source: TidyTests.Source) throws {

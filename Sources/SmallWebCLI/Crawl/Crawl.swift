@@ -261,10 +261,10 @@ final class Crawl: Source {
         if rules.mirror != nil, let uri = request?.uri, !entry.isOutside {
             asked.writes(to: try mirrorPath(uri))
         }
-        let job = context.job(asked, leavesOut: true) { fitted in
-            var fitted = fitted
-            if entry.isOutside && !entry.readsBody { fitted.wantsHeadAlone() }
-            return CrawlPage(self, entry, place, URLOutput(asked, fitted, context))
+        let job = context.job(asked, leavesOut: true) { plan in
+            var plan = plan
+            if entry.isOutside && !entry.readsBody { plan.leaveOutBody() }
+            return CrawlPage(self, entry, place, URLOutput(asked, plan, context))
         }
         guard !given.keys.contains(place.name) else { return job }
         let isSeed = seeds.contains(place.name)

@@ -104,9 +104,7 @@ struct CrawlCommand: Sendable {
         // The state says what is done, not the files.
         settings.output.existing = .asNamed
         settings.output.createsDirectories = true
-        if settings.crawl.mirror == nil && !settings.records.areWanted
-            && settings.records.options.body != .file
-        {
+        if settings.crawl.mirror == nil && settings.usualDestination == .standardOutput {
             settings.records.options.body = .none
         }
         self.settings = settings
@@ -147,7 +145,7 @@ struct CrawlCommand: Sendable {
             file.seeds.insert(file.hash(key.uri.description))
         }
         let crawl = Crawl(context, file, settings.crawl, gate, given: given)
-        if settings.records.areWanted && settings.records.options.includesEvents {
+        if context.writesRecords && settings.records.options.includesEvents {
             file.onLine = Self.echo
         }
         var counts: [(name: String, pages: Int)] = []
@@ -309,7 +307,7 @@ struct CrawlCommand: Sendable {
         var verdict = Verdict(signal: swposix_pending_signal(), failure: engine.failure)
         guard verdict.worst == nil else { return verdict }
         let (seeds, unread) = try crawl.failedSeeds(crawl.file.rules?.seeds ?? [])
-        if settings.crawl.checks { verdict = try LinkCheck(crawl, settings).report(seeds, verdict) }
+        if settings.crawl.checks { verdict = try LinkCheck(crawl).report(seeds, verdict) }
         let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
         if isStopped, crawl.waiting > crawl.failed { verdict.miss(.unasked) }
         for url in unread {

@@ -140,10 +140,10 @@ final class CrawlPage: Output, PageSink {
         case .done, .failed: break
         }
         guard let (attempt, outcome) = result else { return }
-        let settings = crawl.context.settings
-        if let failure = settings.archive.cache?.failure { throw failure }
+        let context = crawl.context
+        if let failure = context.settings.archive.cache?.failure { throw failure }
         if !crawl.rules.checks { try await inner.deliver() }
-        if !settings.records.areWanted && !crawl.rules.checks {
+        if !context.writesRecords && !crawl.rules.checks {
             let size = inner.log?.bodyBytes ?? 0
             let row = "\(outcome.rawValue)\t\(size)\t\(TerminalText.escapeLine(entry.url))\n"
             try StandardStream.output.write(Array(row.utf8)[...], isWhole: true, Patience())

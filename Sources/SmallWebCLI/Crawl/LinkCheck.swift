@@ -6,7 +6,6 @@ internal import SmallWebRecords
 /// holds its pages and not their links.
 struct LinkCheck {
     private let crawl: Crawl
-    private let settings: Settings
     private let ends: [UInt64: CrawlFile.End]
     /// Where the last line is that finds a page, by number: only links behind it count.
     private var pages: [Int: Int] = [:]
@@ -15,8 +14,8 @@ struct LinkCheck {
     private var last: (n: Int, url: String) = (-1, "")
     private var verdict = Verdict()
 
-    init(_ crawl: Crawl, _ settings: Settings) throws(FetchError) {
-        (self.crawl, self.settings) = (crawl, settings)
+    init(_ crawl: Crawl) throws(FetchError) {
+        self.crawl = crawl
         var ends = try crawl.file.ends()
         var pages: [Int: Int] = [:]
         let unreachable: [Outcome] = [
@@ -102,7 +101,7 @@ struct LinkCheck {
         var patience = Patience()
         patience.deadline = .never
         let word = outcome?.rawValue ?? "unchecked"
-        if settings.records.areWanted {
+        if crawl.context.writesRecords {
             let record = record(of: link, url, index, link == nil ? url : page, word)
             try StandardStream.output.write(record[...], isWhole: true, patience)
         } else if !isFine {

@@ -260,9 +260,7 @@ package struct Command: Sendable, Adjustable {
         }
         var settings = settings
         settings.fetch.referencePatterns = Array(operands.dropFirst())
-        settings.output.listing = .refs
-        // The records contain all the data of the body.
-        if settings.records.areWanted { settings.records.options.body = .none }
+        settings.list(.refs)
         // Accept the web URL of a repository, as copied from a browser.
         var repository = url
         if let web = URI.scheme(of: url),

@@ -5,35 +5,9 @@ internal import Synchronization
 /// Destination of one URL's output. Opened at the reply's head, so that a refusal does not create a
 /// file.
 final class BodySink {
-    enum Destination: Hashable {
-        case standardOutput
-        /// `-o -`: unfiltered, even binary data to a terminal.
-        case rawStandardOutput
-        case file(String)
-        /// `-O`: a name from the URL, in a directory.
-        case remoteName(directory: String?)
-        /// The body is in the record, or not wanted.
-        case nowhere
-
-        /// True to keep an existing file and choose a free name.
-        var takesFreeName: Bool { if case .remoteName = self { true } else { false } }
-
-        /// True if the body continues an existing file: with `-C -` none that the reply names.
-        func continues(_ resume: FetchSettings.Resume, _ uri: URI) -> Bool {
-            switch resume {
-            case .fromStart: false
-            case .from: true
-            case .fromFile: !takesFreeName || FileName.name(for: uri) != nil
-            }
-        }
-
-        var isFile: Bool { if case .file = self { true } else { takesFreeName } }
-    }
-
-    let destination: Destination
+    let plan: URLPlan
     let target: BodyTarget
     private let uri: URI
-    private let settings: Settings
     /// `nil` for a body from its first byte on.
     private let rest: FileOutput.Rest?
     private let keepsPart: Bool
@@ -49,69 +23,32 @@ final class BodySink {
     /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
 
+    private var settings: Settings { plan.settings }
+    private var destination: URLPlan.Destination { plan.destination }
+
     /// - Parameters:
-    ///   - uri: The requested URL: a redirect must not choose the name of a file.
+    ///   - uri: The requested URL.
     ///   - offset: The first byte that is asked for.
     ///   - canResume: True if another request can ask for the rest.
     init(
-        _ destination: Destination, target: BodyTarget, uri: URI, settings: Settings,
-        offset: Int = 0, canResume: Bool = false
+        _ plan: URLPlan, target: BodyTarget, uri: URI, offset: Int = 0, canResume: Bool = false
     ) {
-        let isGiven = if case .from = settings.fetch.resume { true } else { false }
-        rest = destination.continues(settings.fetch.resume, uri) ? (offset, isGiven) : nil
-        // A file with links, or laid out, is not the beginning of a body.
-        keepsPart =
-            canResume && settings.output.keepsParts && settings.output.listing == nil
-            && !settings.rendersFiles && !settings.fetch.wantsHeadAlone
+        let isGiven = if case .from = plan.settings.fetch.resume { true } else { false }
+        rest = plan.continuesFile(of: uri) ? (offset, isGiven) : nil
+        keepsPart = canResume && plan.keepsPart
         // Timeout for the reader of a FIFO.
-        patience = Patience(seconds: settings.fetch.totalSeconds)
-        self.destination = destination
+        patience = Patience(seconds: plan.settings.fetch.totalSeconds)
+        self.plan = plan
         self.target = target
         self.uri = uri
-        self.settings = settings
-        let isShown = destination == .standardOutput && Environment.isTerminal(1)
+        let isShown = plan.destination == .standardOutput && Environment.isTerminal(1)
         filter = isShown ? TerminalText.Filter() : nil
-    }
-
-    /// The file of a destination; `nil` if it has none, or if the name depends on the reply and
-    /// there is no `head`.
-    static func path(
-        _ destination: Destination, _ uri: URI, _ output: OutputSettings, head: Head? = nil
-    ) -> String? {
-        switch destination {
-        case .standardOutput, .rawStandardOutput, .nowhere: return nil
-        case .file(let path): return path
-        case .remoteName(let directory):
-            let name =
-                head.map { FileName.name(for: uri, head: $0) } ?? FileName.name(for: uri)
-            let place = try? place(directory, uri, output, makes: false)
-            return name.map { name in place.map { "\($0)/\(name)" } ?? name }
-        }
-    }
-
-    /// The directory of a file named by its URL or by the reply; `nil` for the present one.
-    ///
-    /// - Throws: `write` if it cannot be made.
-    static func place(
-        _ directory: String?, _ uri: URI, _ output: OutputSettings, makes: Bool
-    ) throws(FetchError) -> String? {
-        guard output.keepsTree else { return directory }
-        return try FileOutput.tree(FileName.tree(for: uri), in: directory, makes: makes)
-    }
-
-    /// True if `--skip-existing` applies. Does not count files written for other URLs of this run,
-    /// nor with `-C -` one that has a part of a newer one.
-    static func isEnough(_ path: String, _ uri: URI, _ settings: Settings) -> Bool {
-        settings.output.existing == .enough && FileOutput.isTaken(path)
-            && !settings.output.made.has(path, ofOtherThan: uri)
-            && (settings.fetch.resume != .fromFile
-                || (try? PartFile.beginning(of: path))?.part == nil)
     }
 
     func begin(_ head: Head) throws(FetchError) {
         if head.isUnchanged {
             isUnchanged = true
-            self.path = Self.path(destination, uri, settings.output).map(FileOutput.absolute)
+            path = plan.path(of: uri).map(FileOutput.absolute)
             return
         }
         let (path, clash): (String, FileOutput.Clash)
@@ -121,15 +58,15 @@ final class BodySink {
         case .file(let name):
             let isKept = existing == .kept && FileOutput.isTaken(name)
             (path, clash) = (name, isKept ? .number : .overwrite)
-        case .remoteName(let directory):
-            let place = try Self.place(directory, uri, settings.output, makes: true)
+        case .remoteName:
+            let place = try plan.place(of: uri, makes: true)
             // The name of the file whose length was taken.
             let known = rest == nil ? nil : FileName.name(for: uri)
             let name = known ?? FileName.name(for: uri, head: head)
             path = place.map { "\($0)/\(name)" } ?? name
             let replaces = [.replaced, .updated].contains(existing)
             clash = replaces || known != nil && existing != .kept ? .replace : .number
-            if Self.isEnough(path, uri, settings) {
+            if plan.isEnough(path, of: uri) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]
                 return
@@ -230,8 +167,8 @@ struct HeaderOutput: EventSink {
     let sink: BodySink
 
     func take(_ event: Event) throws(FetchError) {
-        guard case .head(let head) = event, sink.destination != .nowhere else { return }
-        let isShown = sink.destination != .rawStandardOutput && Environment.isTerminal(1)
+        guard case .head(let head) = event, sink.plan.destination != .nowhere else { return }
+        let isShown = sink.plan.destination != .rawStandardOutput && Environment.isTerminal(1)
         try sink.target.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
     }
 }

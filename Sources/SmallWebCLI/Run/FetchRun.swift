@@ -36,7 +36,7 @@ enum FetchRun {
             }
             // The run ends once the reader of its records has gone.
             let reader = Task(executorPreference: loop) {
-                if settings.records.areWanted, await loop.untilUnread(1) { run.cancel() }
+                if settings.endsUnread, await loop.untilUnread(1) { run.cancel() }
             }
             defer {
                 watch.cancel()

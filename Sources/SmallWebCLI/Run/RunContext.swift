@@ -13,6 +13,8 @@ final class RunContext: @unchecked Sendable {
     let settings: Settings
     var loop: EventLoop { fetcher.loop }
     let messages: Messages
+    /// True if standard output gets records.
+    let writesRecords: Bool
     let headers: HeaderFile?
     let ledger: Ledger?
     /// True to buffer standard output until the URL's turn.
@@ -39,33 +41,32 @@ final class RunContext: @unchecked Sendable {
         self.ledger = ledger
         self.isBulk = isBulk
         messages = Messages(settings.messages)
-        progress = messages.progress(writesRecords: settings.records.areWanted)
+        writesRecords = settings.records.areWanted
+        progress = messages.progress(writesRecords: writesRecords)
         let (output, records) = (settings.output, settings.records)
         var policy = settings.run.policy
-        let savesAll =
-            output.usesRemoteName || records.options.body == .file || records.options.body == .none
         let writesBodies =
-            !savesAll || output.showsHeader || output.files.contains("-")
-            || output.writeOut != nil
+            settings.usualDestination == .standardOutput || output.showsHeader
+            || output.files.contains("-") || output.writeOut != nil
             || settings.configuration.hasSections(with: [.remoteName, .body, .showHeaders])
         holdsHeaders = headers != nil && (policy.jobs > 1 || policy.retry.retries > 0)
         // Standard output and the header file keep the order of the input.
         policy.keepsOrder =
-            records.areWanted ? records.keepsInputOrder : writesBodies || holdsHeaders
-        let showsBodies = Environment.isTerminal(1) && (records.areWanted || writesBodies)
+            writesRecords ? records.keepsInputOrder : writesBodies || holdsHeaders
+        let showsBodies = Environment.isTerminal(1) && (writesRecords || writesBodies)
         meter =
             progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
         // Buffered, so that a retry can discard the output of the attempt before.
         holdsOutput =
             policy.keepsOrder
-            && (records.areWanted || policy.jobs > 1 || policy.retry.retries > 0
+            && (writesRecords || policy.jobs > 1 || policy.retry.retries > 0
                 || output.isReading)
         // Without a buffer only one URL at a time can use standard output.
         policy.heldMax = holdsOutput ? max(4 * policy.jobs, 64) : 1
         // Unbuffered output of an attempt must be written on this loop.
         let writesMeanwhile =
             headers != nil && !holdsHeaders
-            || !holdsOutput && records.areWanted
+            || !holdsOutput && writesRecords
                 && (records.options.includesEvents || records.options.streamsBodies)
         if !isBulk || writesMeanwhile { policy.loops = 1 }
         self.policy = policy
@@ -115,7 +116,7 @@ final class RunContext: @unchecked Sendable {
         }
         var failure = engine.failure ?? failure
         let isDefault = hasSummary ?? (tally.requests + tally.skipped > 1)
-        if settings.records.areWanted && settings.records.wantsSummary ?? isDefault {
+        if writesRecords && settings.records.wantsSummary ?? isDefault {
             let summary = JSONWriter.line { writer in
                 writer.members(of: tally, exit: verdict.status, skipped: skipped)
                 more(&writer)
@@ -134,20 +135,20 @@ final class RunContext: @unchecked Sendable {
     ///
     /// - Parameters:
     ///   - leavesOut: True to leave out options that its scheme does not have.
-    ///   - output: Gets the settings of its URL.
+    ///   - output: Gets the plan of its URL.
     func job(
-        _ asked: RequestLine, leavesOut: Bool = false, _ output: (FittedSettings) -> any Output
+        _ asked: RequestLine, leavesOut: Bool = false, _ output: (URLPlan) -> any Output
     ) -> Job {
-        var (fitted, fetcher) = (FittedSettings(settings), fetcher)
+        var (plan, fetcher) = (URLPlan(settings, to: settings.destination(of: asked)), fetcher)
         var (request, place): (Request?, String?)
         var problem = asked.problem
         if problem == nil {
             do throws(FetchError) {
                 let own: Settings
                 (own, fetcher) = try settings(for: asked)
-                fitted = FittedSettings(own)
+                plan = URLPlan(own, to: own.destination(of: asked))
                 let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
-                fitted.fit(made, fetcher.registry, leavesOut: leavesOut)
+                plan.fit(made, fetcher.registry, leavesOut: leavesOut)
                 request = made
                 place = try made.place
             } catch {
@@ -161,7 +162,7 @@ final class RunContext: @unchecked Sendable {
         }
         let job = Job(
             n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
-            output(fitted))
+            output(plan))
         job.isUnreadList = asked.isUnreadList
         return job
     }
@@ -265,6 +266,22 @@ final class JobSource: Source {
 }
 
 extension Settings {
+    /// True if a run ends as soon as its output has no reader; bodies end it when they are written.
+    var endsUnread: Bool { records.areWanted }
+
+    /// Leaves prompts out of a run in which the user could not see for which URL one is.
+    mutating func leaveOutPrompts(isBulk: Bool) {
+        if records.areWanted || run.policy.jobs > 1 || isBulk { fetch.promptsAllowed = false }
+    }
+
+    /// The record of a request that cannot begin; `nil` without records.
+    func refusal(of subject: RecordSubject, _ error: FetchError) -> [UInt8]? {
+        guard records.areWanted else { return nil }
+        let recorder = Recorder(
+            subject, nil, records.options, RecordScope(), wording: .commandLine)
+        return recorder.refusal(error)
+    }
+
     var asker: Asker { Asker(isAllowed: fetch.promptsAllowed, settings: messages) }
 
     /// - Parameter rules: Settings for the target of a redirect, if they depend on the host.

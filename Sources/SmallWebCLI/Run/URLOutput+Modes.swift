@@ -5,44 +5,36 @@ internal import SmallWebRecords
 extension URLOutput {
     func sinks(to sink: BodySink, log: FetchLog) -> [any EventSink] {
         let output = settings.output
-        let records = settings.records.areWanted ? recorder : nil
         let color = context.settings.messages.color
-        var sinks: [any EventSink] = []
-        let tag: [any EventSink] = output.tagFile.map { [TagFile(path: $0)] } ?? []
-        if settings.fetch.wantsHeadAlone {
-            let usesColor = Environment.usesColor(color, on: 1) && !sink.destination.isFile
-            let head = HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor)
-            if records == nil || sink.destination.isFile { sinks.append(head) }
-            return sinks + tag
-        }
-        if output.showsHeader && records == nil { sinks.append(HeaderOutput(sink: sink)) }
-        let isPage = output.laysPagesOut && sink.destination == .standardOutput
+        var usesColor: Bool { Environment.usesColor(color, on: 1) && !plan.destination.isFile }
         // Lazy, as it asks for the terminal's width: not needed for records and files.
         var style: PageStyle { PageStyle(output, color: color) }
-        switch output.listing {
-        case .links where records != nil && !sink.destination.isFile: break
+        var sinks: [any EventSink] = plan.showsHeader ? [HeaderOutput(sink: sink)] : []
+        switch plan.form {
+        case .head where plan.isInRecord, .links where plan.isInRecord: break
+        case .head:
+            sinks.append(HeadOutput(url: url, sink: sink, log: log, usesColor: usesColor))
         case .links:
             sinks.append(LinkList(to: sink, log: log, style, all: output.listsAll))
-        case .refs where isPage:
-            sinks.append(
-                RefColumns(target: sink.target, usesColor: Environment.usesColor(color, on: 1)))
-        case nil where isPage:
-            if let page = output.page, page.isInSession {
-                sinks.append(OpenedPage.Keeper(page, log))
-            }
-            sinks.append(page(to: sink.target, log, style))
-        case nil where settings.rendersFiles && sink.destination.isFile:
+        case .refs where plan.isLaidOut:
+            sinks.append(RefColumns(target: sink.target, usesColor: usesColor))
+        case .page where plan.destination.isFile:
             sinks.append(
                 PageFile(
                     file: BodyOutput(sink: sink, log: log),
                     page: page(to: .file(sink), log, style)))
-        default: sinks.append(BodyOutput(sink: sink, log: log))
+        case .page:
+            if let page = output.page, page.isInSession {
+                sinks.append(OpenedPage.Keeper(page, log))
+            }
+            sinks.append(page(to: sink.target, log, style))
+        case .body, .refs, .records: sinks.append(BodyOutput(sink: sink, log: log))
         }
-        sinks += tag
-        if let links = records?.links {
+        if let path = output.tagFile { sinks.append(TagFile(path: path)) }
+        if plan.recordsLinks, let links = recorder?.links {
             sinks.append(LinkList(links, log: log, all: output.listsAll))
         }
-        if output.listing == .refs, History.isOn(context.settings.messages),
+        if plan.form == .refs, History.isOn(context.settings.messages),
             let cache = RefCache(url, settings.fetch)
         {
             sinks.append(cache)

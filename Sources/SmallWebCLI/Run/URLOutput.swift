@@ -13,9 +13,8 @@ final class URLOutput: Output {
 
     let context: RunContext
     let asked: RequestLine
-    private let fitted: FittedSettings
-    var settings: Settings { fitted.settings }
-    let destination: BodySink.Destination
+    let plan: URLPlan
+    var settings: Settings { plan.settings }
     var url: String { asked.url ?? "" }
     /// Destination of this URL's standard output.
     private var target = BodyTarget.standardOutput(Patience())
@@ -40,38 +39,33 @@ final class URLOutput: Output {
         let meter: ProgressMeter?
     }
 
-    init(_ asked: RequestLine, _ fitted: FittedSettings, _ context: RunContext) {
-        (self.asked, self.fitted, self.context) = (asked, fitted, context)
-        destination = BodySink.Destination(asked, fitted.settings)
+    init(_ asked: RequestLine, _ plan: URLPlan, _ context: RunContext) {
+        (self.asked, self.plan, self.context) = (asked, plan, context)
     }
 
     // MARK: An attempt
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         // Starting from the beginning makes the file left by the last attempt useless.
-        if let leftover, let uri = job.request?.uri,
-            !destination.continues(settings.fetch.resume, uri)
-        {
+        if let leftover, let uri = job.request?.uri, !plan.continuesFile(of: uri) {
             unlink(leftover)
         }
         (log, recorder, path, leftover, attempted) = (nil, nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
         openRecord(job)
-        for note in fitted.notes {
+        for note in plan.notes {
             log?.note(.note(note))
             if job.attempts == 1 { context.messages.note(url, note) }
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
-        let request = try fitted.complete(
-            made, for: asked, to: destination, job.fetcher.registry)
+        let request = try plan.complete(made, for: asked, job.fetcher.registry)
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
 
     /// The result of `--skip-existing`, if the file exists.
     private func skipped(_ request: Request) -> Ending? {
-        guard let path = BodySink.path(destination, request.uri, settings.output),
-            BodySink.isEnough(path, request.uri, settings)
+        guard let path = plan.path(of: request.uri), plan.isEnough(path, of: request.uri)
         else { return nil }
         self.path = FileOutput.absolute(path)
         let note = Note.alreadyThere(path)
@@ -94,11 +88,11 @@ final class URLOutput: Output {
 
     private func openRecord(_ job: Job) {
         log = log ?? job.request.map { FetchLog($0.uri) }
-        let target = settings.records.areWanted ? target : nil
+        let target = plan.writesRecords ? target : nil
         guard target != nil || context.ledger != nil || settings.output.writeOut != nil
         else { return }
         let recorder = Recorder(
-            asked.subject, log, settings.records.options, RecordScope(settings),
+            asked.subject, log, settings.records.options, plan.recordScope,
             registry: job.fetcher.registry, target: target, wording: .commandLine)
         recorder.attempts = job.attempts
         recorder.queueSeconds = job.queueSeconds
@@ -108,11 +102,10 @@ final class URLOutput: Output {
     private func open(_ request: Request, on fetcher: Fetcher, hidesInput: Bool) -> Step {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
         let sink = BodySink(
-            destination, target: target, uri: log.origin, settings: settings,
-            offset: request.resumeOffset ?? 0,
+            plan, target: target, uri: log.origin, offset: request.resumeOffset ?? 0,
             canResume: request.scheme.canResume && request.upload == nil && request.input == nil)
         let goesToTerminal =
-            !destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
+            !plan.destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
         var watchers: [any EventSink] = []
         if context.settings.messages.showsTrace {
             watchers.append(
@@ -203,7 +196,7 @@ final class URLOutput: Output {
             return .end(ending)
         }
         var request = try fetcher.request(ending.uri.description)
-        try fitted.configure(&request, destination, fetcher.registry)
+        try plan.configure(&request, fetcher.registry)
         request.input = answer
         request.isInputSecret = head.wantsSensitiveInput
         return open(request, on: fetcher, hidesInput: head.wantsSensitiveInput)
@@ -244,7 +237,7 @@ final class URLOutput: Output {
         var message: String?
         (outcome, message) = report(result)
         if let leftover, let uri = job.request?.uri {
-            let path = BodySink.path(destination, uri, settings.output)
+            let path = plan.path(of: uri)
             let names = path.map { [$0, resolvingLinks($0)] } ?? []
             let isNamed = names.contains { [$0, FileOutput.partName($0)].contains(leftover) }
             // Otherwise the reply has named it.
@@ -275,7 +268,7 @@ final class URLOutput: Output {
     /// Writes the buffered output and then the ledger's record, so that the ledger has delivered
     /// results only.
     func deliver() async throws(FetchError) {
-        let writesRecords = context.settings.records.areWanted
+        let writesRecords = context.writesRecords
         // Stop at the same place as a serial run.
         if !writesRecords && outcome == .interrupted && !endsAlone { context.isClosed = true }
         // Not done until standard output has received the body.
@@ -329,7 +322,7 @@ extension URLOutput {
         }
         guard ending.message != nil else { return (ending.outcome, nil) }
         let isUnwritten =
-            ending.outcome == .truncated && destination.isFile && leftover == nil
+            ending.outcome == .truncated && plan.destination.isFile && leftover == nil
         told.refusal(
             ending,
             hint: isUnwritten

@@ -162,25 +162,6 @@ extension Request.Options {
     }
 }
 
-extension RecordScope {
-    init(_ settings: Settings) {
-        self.init()
-        isRest = settings.fetch.resume != .fromStart
-        listing = settings.output.listing
-        withLinks = settings.output.withLinks
-        guard let directory = settings.output.directory else { return }
-        let createsDirectories = settings.output.createsDirectories
-        overflow = { body, log throws(FetchError) in
-            let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"
-            let file = try FileOutput(
-                "\(directory)/\(name)", clash: .number, createsDirectories: createsDirectories)
-            try await body.drain { bytes throws(FetchError) in try file.write(bytes) }
-            try file.commit()
-            return FileOutput.absolute(file.path)
-        }
-    }
-}
-
 extension ErrorWording {
     /// Wording that names options and commands.
     static let commandLine = ErrorWording(hint: \.advice, expected: \.expectation)

@@ -85,19 +85,3 @@ extension Settings {
         output.rendering != .auto && isGiven(.render) && !fetch.wantsRawBody
     }
 }
-
-extension BodySink.Destination {
-    init(_ asked: RequestLine, _ settings: Settings) {
-        if let path = asked.output {
-            self = .file(settings.output.place(of: path))
-        } else if asked.subject.n < settings.output.files.count {
-            let name = settings.output.files[asked.subject.n]
-            self = name == "-" ? .rawStandardOutput : .file(settings.output.place(of: name))
-        } else if settings.output.usesRemoteName || settings.records.options.body == .file {
-            self = .remoteName(directory: settings.output.directory)
-        } else {
-            let isUnwanted = settings.records.areWanted || settings.records.options.body == .none
-            self = isUnwanted ? .nowhere : .standardOutput
-        }
-    }
-}

@@ -45,7 +45,7 @@ struct SubscriptionCommand: Sendable {
         var settings = settings
         settings.fetch.promptsAllowed = false
         // Parses menus and listings with their plugins.
-        if kind == .feed || settings.feeds.comparesLinks { settings.output.listing = .links }
+        if kind == .feed || settings.feeds.comparesLinks { settings.output.followsLinks = true }
         if kind == .watch {
             // Only one request to a host at a time.
             (settings.run.policy.jobs, settings.run.policy.jobsPerHost) = (1, 1)

@@ -136,15 +136,15 @@ final class SubscriptionSource<Run: SubscriptionRun>: Source {
 
     private func job(_ asked: RequestLine) -> Job {
         let context = run.subscription.context
-        var fitted = FittedSettings(context.settings)
+        var settings = context.settings
         let job = context.job(asked) {
-            fitted = $0
+            settings = $0.settings
             return SubscriptionOutput(asked, $0, run)
         }
         guard let request = job.request,
             let moved = run.subscription.state[request.uri.pageKey]?.moved,
             !asked.hasSettings,
-            Self.mayGo(request, fitted.settings, to: moved, job.fetcher)
+            Self.mayGo(request, settings, to: moved, job.fetcher)
         else { return job }
         let target = RequestLine(operand: moved)
         target.subject.n = asked.subject.n
@@ -180,7 +180,7 @@ final class SubscriptionSource<Run: SubscriptionRun>: Source {
 final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
     private let run: Run
     private let asked: RequestLine
-    private let fitted: FittedSettings
+    private let plan: URLPlan
     /// Key of the page in the state; `nil` for an invalid URL.
     private var key: String?
     private var log: FetchLog?
@@ -196,23 +196,21 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
     private var messages: Messages { subscription.messages }
 
     /// - Parameter key: `nil` for that of the requested page.
-    init(_ asked: RequestLine, _ fitted: FittedSettings, _ run: Run, key: String? = nil) {
-        (self.asked, self.fitted, self.run, self.key) = (asked, fitted, run, key)
+    init(_ asked: RequestLine, _ plan: URLPlan, _ run: Run, key: String? = nil) {
+        (self.asked, self.plan, self.run, self.key) = (asked, plan, run, key)
     }
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         (log, reader, early, visit) = (nil, nil, nil, nil)
         isHeld = false
         // The state identifies pages by URL alone, and every round would send the data again.
-        guard asked.upload == nil, fitted.settings.fetch.input == nil else {
+        guard asked.upload == nil, plan.settings.fetch.input == nil else {
             let command = subscription.kind.rawValue
             throw usageError("\(command) sends nothing: no \"data\" and no \"put\"")
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
         (fetcher, key) = (job.fetcher, key ?? made.uri.pageKey)
-        var request = try fitted.complete(
-            made, for: asked, to: BodySink.Destination(asked, fitted.settings),
-            job.fetcher.registry)
+        var request = try plan.complete(made, for: asked, job.fetcher.registry)
         let page = key.flatMap { subscription.state[$0] }
         if page?.isGone ?? false {
             early = (.gone(isFirst: false), .ok)

@@ -179,7 +179,7 @@ final class WatchRun: SubscriptionRun {
 
     private func write(_ news: News, _ visit: Visit<WatchedPage>) throws(FetchError) {
         let patience = Patience(seconds: subscription.settings.fetch.totalSeconds)
-        guard !subscription.settings.records.areWanted else {
+        guard !subscription.context.writesRecords else {
             return try StandardStream.output.write(
                 record(news, visit)[...], isWhole: true, patience)
         }

@@ -69,15 +69,12 @@ private struct ExplainCommand: Sendable {
             var bytes: [UInt8] = []
             if let explanation {
                 bytes =
-                    context.settings.records.areWanted
+                    context.writesRecords
                     ? JSONWriter.line { $0.members(of: explanation) }
                     : Array(((isFirst ? "" : "\n") + explanation.text).utf8)
                 isFirst = false
-            } else if let problem, context.settings.records.areWanted {
-                bytes = Recorder(
-                    asked.subject, nil, context.settings.records.options, RecordScope(),
-                    wording: .commandLine
-                ).refusal(problem)
+            } else if let problem {
+                bytes = context.settings.refusal(of: asked.subject, problem) ?? []
             }
             try StandardStream.output.write(bytes[...], isWhole: true)
             if let problem { verdict.miss(.url(problem.outcome)) }
@@ -89,18 +86,17 @@ private struct ExplainCommand: Sendable {
     private func explain(
         _ asked: RequestLine, _ context: RunContext
     ) async throws(FetchError) -> (Explanation, FetchError?) {
-        var fitted = FittedSettings(context.settings)
+        var plan = URLPlan(context.settings, to: .nowhere)
         let job = context.job(asked) {
-            fitted = $0
+            plan = $0
             return URLOutput(asked, $0, context)
         }
-        let (settings, fetcher) = (fitted.settings, job.fetcher)
-        for note in fitted.notes { context.messages.note(asked.url ?? "", note) }
+        let (settings, fetcher) = (plan.settings, job.fetcher)
+        for note in plan.notes { context.messages.note(asked.url ?? "", note) }
         guard let made = job.request else { throw job.problem ?? .cancelled }
-        let destination = BodySink.Destination(asked, settings)
         let isUpload = made.scheme.uploads?.isOnlyUse ?? false
-        var request = try fitted.complete(
-            made, for: asked, to: destination, fetcher.registry, sendsInput: !isUpload)
+        var request = try plan.complete(
+            made, for: asked, fetcher.registry, sendsInput: !isUpload)
         if isUpload {
             // As `put` sends it.
             let input = try settings.fetch.input?.read(within: settings.fetch.totalSeconds)
@@ -123,7 +119,7 @@ private struct ExplainCommand: Sendable {
         explanation.endpoint = rehearsal.endpoint
         explanation.origins = settings.origins.sorted { $0.key < $1.key }
         explanation.redirects = fetcher.options.redirects
-        explanation.output = Self.output(destination, rehearsal.head, request.uri, settings)
+        explanation.output = Self.output(plan, rehearsal.head, request.uri)
         guard let endpoint = rehearsal.endpoint else { return (explanation, nil) }
         if request.scheme.dialsForItself {
             explanation.note(settings.connection.http)
@@ -146,27 +142,22 @@ private struct ExplainCommand: Sendable {
         }
     }
 
-    private static func output(
-        _ destination: BodySink.Destination, _ head: Head?, _ uri: URI, _ settings: Settings
-    ) -> String {
-        switch destination {
+    private static func output(_ plan: URLPlan, _ head: Head?, _ uri: URI) -> String {
+        switch plan.destination {
         case .standardOutput, .rawStandardOutput: return "standard output"
-        case .nowhere:
-            let isInRecord = settings.records.areWanted && settings.records.options.body != .none
-            return isInRecord && !settings.fetch.wantsHeadAlone ? "the record" : "nowhere"
+        case .nowhere: return plan.recordsBody ? "the record" : "nowhere"
         case .file, .remoteName:
-            let output = settings.output
-            guard let path = BodySink.path(destination, uri, output, head: head) else {
-                guard case .remoteName(let directory) = destination else { return "" }
-                let place = try? BodySink.place(directory, uri, output, makes: false)
+            guard let path = plan.path(of: uri, head: head) else {
+                let place = try? plan.place(of: uri, makes: false)
                 return "a file that the reply names" + (place.map { " in \($0)" } ?? "")
             }
             guard access(path, F_OK) == 0 else { return path }
+            let existing = plan.settings.output.existing
             let takesOtherName =
-                output.existing == .kept
-                || output.existing == .asNamed && destination.takesFreeName
-                    && !destination.continues(settings.fetch.resume, uri)
-            return BodySink.isEnough(path, uri, settings)
+                existing == .kept
+                || existing == .asNamed && plan.destination.takesFreeName
+                    && !plan.continuesFile(of: uri)
+            return plan.isEnough(path, of: uri)
                 ? "\(path), which exists: nothing is fetched"
                 : takesOtherName ? "\(path), with a number: it exists" : path
         }

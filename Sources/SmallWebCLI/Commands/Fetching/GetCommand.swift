@@ -17,11 +17,7 @@ struct GetCommand: Sendable {
         if settings.run.ledger != nil {
             settings.records.options.fields?.formUnion(RecordFields.ofLedgers)
         }
-        // The user could not see for which URL a prompt is.
-        if settings.records.areWanted || settings.run.policy.jobs > 1 || Self.hasList(self.operands)
-        {
-            settings.fetch.promptsAllowed = false
-        }
+        settings.leaveOutPrompts(isBulk: Self.hasList(self.operands))
         self.settings = settings
     }
 
@@ -52,15 +48,11 @@ struct GetCommand: Sendable {
         guard settings.output.files.count <= operands.count || Self.hasList(operands) else {
             throw usageError("more --output than URLs")
         }
-        let named = settings.output.files.count
-        if named > 0, !settings.output.usesRemoteName, !settings.records.areWanted,
-            Self.hasList(operands) || named < operands.count
-        {
+        let (named, rest) = (settings.output.files.count, settings.usualDestination)
+        if named > 0, rest == .standardOutput, Self.hasList(operands) || named < operands.count {
             try settings.note("further URLs go to standard output: each --output is for one")
         }
-        if settings.output.directory != nil, named == 0, !settings.output.usesRemoteName,
-            !settings.records.areWanted, settings.isGiven(.outputDir)
-        {
+        if named == 0, rest == .standardOutput, settings.isGiven(.outputDir) {
             try settings.note("--output-dir is for -o and -O: bodies go to standard output")
         }
         if let name = settings.fetch.missingFile {
@@ -86,11 +78,10 @@ struct GetCommand: Sendable {
 
     /// True if a signal leaves something to clean up or to report: a file, a terminal, records.
     private var isInterruptible: Bool {
-        let (output, records) = (settings.output, settings.records)
+        let output = settings.output
         let writesFiles =
-            output.usesRemoteName || records.options.body == .file || output.headerFile != nil
-            || settings.configuration.hasSections
-        return writesFiles || !output.files.isEmpty || records.areWanted
+            !output.files.isEmpty || output.headerFile != nil || settings.configuration.hasSections
+        return writesFiles || settings.usualDestination != .standardOutput
             || settings.run.ledger != nil || settings.archive.file != nil
             || settings.archive.hasCache
             || mayRunPrograms(settings)
@@ -168,8 +159,7 @@ extension GetCommand {
                 if name != "-" { files.append(("--output", output.place(of: name))) }
             } else if output.usesRemoteName, hasOthers, let uri = try? URI(parsing: url),
                 // If the name depends on the reply, assume one without a name.
-                let path = BodySink.path(
-                    .remoteName(directory: output.directory), uri, output, head: Head(.success))
+                let path = URLPlan(settings, to: .remoteName).path(of: uri, head: Head(.success))
             {
                 files.append(("--remote-name", path))
             }

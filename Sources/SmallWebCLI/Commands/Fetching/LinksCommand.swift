@@ -19,9 +19,7 @@ extension Command {
         taker: .links
     ) { settings, operands throws(FetchError) in
         var settings = settings
-        settings.output.listing = .links
-        // The link records contain all the data needed.
-        if settings.records.areWanted { settings.records.options.body = .none }
+        settings.list(.links)
         return try GetCommand(settings, operands).run()
     }.with(\.aliases, ["ls"])
 }

@@ -27,12 +27,9 @@ extension Command {
         do throws(FetchError) {
             try PutCommand.prepare(&settings, for: url, file)
         } catch {
-            guard settings.records.areWanted else { throw error }
+            guard let record = settings.refusal(of: RecordSubject(url: url), error)
+            else { throw error }
             Messages(settings.messages).error(url, error)
-            let record = Recorder(
-                RecordSubject(url: url), nil, settings.records.options, RecordScope(),
-                wording: .commandLine
-            ).refusal(error)
             try StandardStream.output.write(record[...], isWhole: true)
             return Verdict(failure: error).status
         }

@@ -73,9 +73,7 @@ private struct VerbCommand {
                 asked = asked.adding(queryField: key, word.systemBytes)
             }
         }
-        settings.output.listing = .records
-        // The records contain all the data of the body.
-        if settings.records.areWanted { settings.records.options.body = .none }
+        settings.list(.records)
         return try GetCommand(settings, [asked]).run()
     }
 
