@@ -95,6 +95,22 @@ import Testing
         #expect(!result.text.contains("\u{1B}"))
     }
 
+    @Test func aTerminalDoesNotKeepAnImageOutOfAFile() throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readLine()
+            peer.write("HTTP/1.1 200 OK\r\nContent-Type: image/png\r\nContent-Length: 1\r\n\r\nb")
+        }
+        var smallweb = smallweb
+        let url = "http://127.0.0.1:\(server.port)/"
+        for width in [nil, "80"] {
+            smallweb.environment["SMALLWEB_FORCE_TTY"] = width
+            let name = width ?? "pipe"
+            let result = try smallweb.run(["get", "--render", "text", "-o", name, url])
+            #expect(result.status == 0, "\(name): \(result.errors)")
+            #expect(smallweb.home.content(name) == [0x62])
+        }
+    }
+
     @Test func aPagerOfBlanksIsNone() throws {
         let capsule = try Capsule()
         var smallweb = smallweb

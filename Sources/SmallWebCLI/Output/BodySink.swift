@@ -41,8 +41,7 @@ final class BodySink {
         self.plan = plan
         self.target = target
         self.uri = uri
-        let isShown = plan.destination == .standardOutput && Environment.isTerminal(1)
-        filter = isShown ? TerminalText.Filter() : nil
+        filter = plan.destination == .standardOutput && plan.isSeen ? TerminalText.Filter() : nil
     }
 
     func begin(_ head: Head) throws(FetchError) {
@@ -168,8 +167,8 @@ struct HeaderOutput: EventSink {
 
     func take(_ event: Event) throws(FetchError) {
         guard case .head(let head) = event, sink.plan.destination != .nowhere else { return }
-        let isShown = sink.plan.destination != .rawStandardOutput && Environment.isTerminal(1)
-        try sink.target.write((isShown ? TerminalText.escape(head.header) : head.header)[...])
+        let header = sink.plan.isFiltered ? TerminalText.escape(head.header) : head.header
+        try sink.target.write(header[...])
     }
 }
 

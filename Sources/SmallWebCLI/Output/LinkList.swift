@@ -23,7 +23,7 @@ final class LinkList: PageSink {
     /// - Parameter all: True to include lines without a link.
     init(to sink: BodySink, log: FetchLog, _ style: PageStyle, all: Bool) {
         (self.sink, records, self.log) = (sink, nil, log)
-        self.style = Environment.isTerminal(1) && !sink.plan.destination.isFile ? style : nil
+        self.style = sink.plan.isSeen ? style : nil
         listsAll = all
     }
 

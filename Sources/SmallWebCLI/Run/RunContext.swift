@@ -15,6 +15,8 @@ final class RunContext: @unchecked Sendable {
     let messages: Messages
     /// True if standard output gets records.
     let writesRecords: Bool
+    /// True if a person sees standard output.
+    let isWatched = Environment.isTerminal(1)
     let headers: HeaderFile?
     let ledger: Ledger?
     /// True to buffer standard output until the URL's turn.
@@ -53,7 +55,7 @@ final class RunContext: @unchecked Sendable {
         // Standard output and the header file keep the order of the input.
         policy.keepsOrder =
             writesRecords ? records.keepsInputOrder : writesBodies || holdsHeaders
-        let showsBodies = Environment.isTerminal(1) && (writesRecords || writesBodies)
+        let showsBodies = isWatched && (writesRecords || writesBodies)
         meter =
             progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
         // Buffered, so that a retry can discard the output of the attempt before.

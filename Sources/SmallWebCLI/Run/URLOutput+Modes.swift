@@ -8,7 +8,7 @@ extension URLOutput {
         let color = context.settings.messages.color
         var usesColor: Bool { Environment.usesColor(color, on: 1) && !plan.destination.isFile }
         // Lazy, as it asks for the terminal's width: not needed for records and files.
-        var style: PageStyle { PageStyle(output, color: color) }
+        var style: PageStyle { PageStyle(output, color: color, isSeen: plan.isSeen) }
         var sinks: [any EventSink] = plan.showsHeader ? [HeaderOutput(sink: sink)] : []
         switch plan.form {
         case .head where plan.isInRecord, .links where plan.isInRecord: break

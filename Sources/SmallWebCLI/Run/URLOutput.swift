@@ -104,8 +104,7 @@ final class URLOutput: Output {
         let sink = BodySink(
             plan, target: target, uri: log.origin, offset: request.resumeOffset ?? 0,
             canResume: request.scheme.canResume && request.upload == nil && request.input == nil)
-        let goesToTerminal =
-            !plan.destination.isFile && Environment.isTerminal(1) && !settings.output.isReading
+        let goesToTerminal = plan.isSeen && !settings.output.isReading
         var watchers: [any EventSink] = []
         if context.settings.messages.showsTrace {
             watchers.append(

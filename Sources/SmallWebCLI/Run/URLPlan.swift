@@ -35,6 +35,9 @@ struct URLPlan {
     let destination: Destination
     /// True if standard output gets pages and lists laid out.
     let isLaidOut: Bool
+    /// True if a person sees what goes to standard output.
+    private let takesItems: Bool
+    private let isWatched = Environment.isTerminal(1)
     /// Notes on ignored settings of the config file.
     private(set) var notes: [Note] = []
     /// The error for an option that was given and that the scheme does not have.
@@ -42,7 +45,10 @@ struct URLPlan {
 
     init(_ settings: Settings, to destination: Destination) {
         (self.settings, self.destination) = (settings, destination)
-        isLaidOut = destination == .standardOutput && settings.output.laysPagesOut
+        let laysPagesOut =
+            settings.output.rendering != .auto || settings.output.isReading || isWatched
+        isLaidOut = laysPagesOut && destination == .standardOutput
+        takesItems = laysPagesOut && !destination.isFile || settings.rendersFiles
         let isPage = isLaidOut || destination.isFile && settings.rendersFiles
         form =
             switch settings.output.listing {
@@ -75,8 +81,14 @@ struct URLPlan {
         let output = settings.output
         return form == .links || output.withLinks || output.followsLinks
             || writesRecords && output.listing != nil
-            || !destination.isFile && output.laysPagesOut || settings.rendersFiles
+            || takesItems
     }
+
+    /// True if a person sees the form, as it goes to a terminal.
+    var isSeen: Bool { isWatched && !destination.isFile }
+
+    /// True if standard output may get no control characters of a server.
+    var isFiltered: Bool { isWatched && destination != .rawStandardOutput }
 
     /// - Parameter leavesOut: True to leave out given options, too, but none that demand a key: for
     ///   pages of several schemes.

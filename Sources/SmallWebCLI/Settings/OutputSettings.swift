@@ -72,11 +72,6 @@ struct OutputSettings: Sendable {
     func place(of name: String) -> String {
         name.hasPrefix("/") ? name : directory.map { "\($0)/\(name)" } ?? name
     }
-
-    /// True if standard output gets pages laid out as text or markup.
-    var laysPagesOut: Bool {
-        rendering != .auto || isReading || Environment.isTerminal(1)
-    }
 }
 
 extension Settings {

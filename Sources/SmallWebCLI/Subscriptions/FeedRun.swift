@@ -101,7 +101,7 @@ final class FeedRun: SubscriptionRun {
     func finish() async throws(FetchError) {
         let patience = Patience(seconds: subscription.settings.fetch.totalSeconds)
         if let document {
-            var filter = Environment.isTerminal(1) ? TerminalText.Filter() : nil
+            var filter = subscription.context.isWatched ? TerminalText.Filter() : nil
             try await document.drain { bytes throws(FetchError) in
                 let shown = (filter?.filter(bytes)).map { $0[...] } ?? bytes
                 try StandardStream.output.write(shown, patience)

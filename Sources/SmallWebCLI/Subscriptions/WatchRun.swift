@@ -184,7 +184,7 @@ final class WatchRun: SubscriptionRun {
                 record(news, visit)[...], isWhole: true, patience)
         }
         let url = visit.asked.url.map(URI.display) ?? ""
-        let isShown = Environment.isTerminal(1)
+        let isShown = subscription.context.isWatched
         var lines: [UInt8] = []
         lines.append(isShown ? Help.padded(news.change.rawValue, 10) : news.change.rawValue + "\t")
         lines.append(TerminalText.escapeLine(url) + "\n")

@@ -29,7 +29,9 @@ final class Messages: Sendable {
     }
 
     private let settings: MessageSettings
-    private let isTerminal = Environment.isTerminal(2)
+    /// True if a person sees them.
+    static var areSeen: Bool { Environment.isTerminal(2) }
+    private let isTerminal = areSeen
     private let usesColor: Bool
     /// Locked while a line is written: fetches on several loops share the terminal.
     private let state = Locked(State())
@@ -80,6 +82,11 @@ final class Messages: Sendable {
 
     func hint(_ text: String) {
         if settings.showsNotes { line("hint: " + text) }
+    }
+
+    /// Says what a person is to type if standard input is a terminal.
+    func promptToType(_ what: String) {
+        if Environment.isTerminal(0) { hint("type \(what), and Ctrl-D at the end") }
     }
 
     /// Prints a note on a terminal or in the trace; scripts get warnings only.

@@ -183,8 +183,13 @@ struct PageStyle {
     var columns: Int
     /// True to lay out pages for reading: long lines of plain text are wrapped, listings numbered.
     var isForReading: Bool
+    let isSeen: Bool
 
-    init(_ settings: OutputSettings = .init(), color: Settings.When = .auto) {
+    /// - Parameter isSeen: True on a terminal.
+    init(
+        _ settings: OutputSettings = .init(), color: Settings.When = .auto, isSeen: Bool = false
+    ) {
+        self.isSeen = isSeen
         usesColor =
             switch settings.rendering {
             case .auto: Environment.usesColor(color, on: 1)

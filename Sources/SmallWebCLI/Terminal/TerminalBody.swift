@@ -57,7 +57,7 @@ final class TerminalBody: PageSink {
         let type = head.mediaType
         if let type, !type.isText {
             // With --render a program gets unsupported types unchanged.
-            guard style.isForReading || format != nil || Environment.isTerminal(1) else {
+            guard style.isForReading || format != nil || style.isSeen else {
                 form = .bytes
                 return
             }
@@ -77,7 +77,7 @@ final class TerminalBody: PageSink {
     }
 
     private func refusal(of type: MediaType) -> FetchError {
-        guard style.isForReading || format != nil || !Environment.isTerminal(1) else {
+        guard style.isForReading || format != nil || !style.isSeen else {
             return FetchError(
                 .write, .output, "not writing \(type.essence) to a terminal",
                 hint: "save it with -O or -o FILE, or insist with -o -")

@@ -70,8 +70,8 @@ struct GetCommand: Sendable {
         let takesInput = settings.fetch.input == .file("-")
         let readers = operands.count { $0 == "-" } + (takesInput ? 1 : 0)
         guard readers <= 1 else { throw usageError("standard input can be read only once") }
-        if readers == 1 && !takesInput && Environment.isTerminal(0) {
-            Messages(settings.messages).hint("type one URL per line, and Ctrl-D at the end")
+        if readers == 1 && !takesInput {
+            Messages(settings.messages).promptToType("one URL per line")
         }
         try checkFiles()
     }
@@ -85,7 +85,7 @@ struct GetCommand: Sendable {
             || settings.run.ledger != nil || settings.archive.file != nil
             || settings.archive.hasCache
             || mayRunPrograms(settings)
-            || Self.hasList(operands) || Environment.isTerminal(2)
+            || Self.hasList(operands) || Messages.areSeen
     }
 
     /// True if child processes may have to be ended.

@@ -75,9 +75,7 @@ enum PutCommand {
         guard !own.fetch.deletes || uploads.deletesWhenEmpty else {
             throw usageError("nothing can be deleted over \(scheme.name)")
         }
-        if file == "-" && Environment.isTerminal(0) {
-            Messages(settings.messages).hint("type the text to upload, and Ctrl-D at the end")
-        }
+        if file == "-" { Messages(settings.messages).promptToType("the text to upload") }
         settings.fetch.upload = try upload(file, for: url, to: scheme, own.fetch)
         settings.fetch.secretFiles = own.fetch.secretFiles
         settings.fetch.secretsToAsk = own.fetch.secretsToAsk
