@@ -141,7 +141,7 @@ final class RunContext: @unchecked Sendable {
     func job(
         _ asked: RequestLine, leavesOut: Bool = false, _ output: (URLPlan) -> any Output
     ) -> Job {
-        var (plan, fetcher) = (URLPlan(settings, to: settings.destination(of: asked)), fetcher)
+        var (plan, fetcher) = (URLPlan?.none, fetcher)
         var (request, place): (Request?, String?)
         var problem = asked.problem
         if problem == nil {
@@ -150,7 +150,7 @@ final class RunContext: @unchecked Sendable {
                 (own, fetcher) = try settings(for: asked)
                 plan = URLPlan(own, to: own.destination(of: asked))
                 let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
-                plan.fit(made, fetcher.registry, leavesOut: leavesOut)
+                plan?.fit(made, fetcher.registry, leavesOut: leavesOut)
                 request = made
                 place = try made.place
             } catch {
@@ -164,7 +164,7 @@ final class RunContext: @unchecked Sendable {
         }
         let job = Job(
             n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
-            output(plan))
+            output(plan ?? URLPlan(settings, to: settings.destination(of: asked))))
         job.isUnreadList = asked.isUnreadList
         return job
     }

@@ -194,7 +194,9 @@ struct URLPlan {
         case .fromStart: break
         case .from(let offset):
             request.resumeOffset = offset
-            if let before = try? path(of: request.uri).map(PartFile.beginning), before.count == offset {
+            if let before = try? path(of: request.uri).map(PartFile.beginning),
+                before.count == offset
+            {
                 request.bodyState = before.state
             }
         case .fromFile:
@@ -214,8 +216,8 @@ struct URLPlan {
 }
 
 extension URLPlan {
-    /// The file of the body; `nil` if there is none, or if its name depends on the reply and there
-    /// is no `head`.
+    /// The file of the body; `nil` without one, or if its name depends on the reply and `head` is
+    /// missing.
     ///
     /// - Parameter uri: The requested URL: a redirect must not choose the name of a file.
     func path(of uri: URI, head: Head? = nil) -> String? {
