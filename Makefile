@@ -69,7 +69,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	test test-release test-all unit unit-proxies unit-commands \
 	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
-	programs more-programs containment one-containment shells packages documents \
+	programs more-programs containment one-containment shells packages documents pairs \
 	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle soak \
 	loopback pictures web docc sanitize format lint clean
 
@@ -174,7 +174,7 @@ generated:
 TEST_PARTS := unit-commands unit-more-commands unit-programs unit unit-proxies manual
 RELEASE_PARTS := git terminals protocols one-containment programs
 OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
-	more-programs packages crawls
+	more-programs packages crawls pairs
 # containment is one-containment in the other modes as well.
 ALL_PARTS := $(OTHER_PARTS) $(filter-out one-containment,$(RELEASE_PARTS)) $(TEST_PARTS)
 PARTS_OF_test := $(TEST_PARTS)
@@ -311,6 +311,10 @@ packages: all-deps build
 	Tests/Packaging/run.sh $(BIN)
 
 # The documentation of the library, the web site, charts and pictures.
+# All pairs of options of each command that fetches, on the debug binary.
+pairs: debug-binaries
+	python3 Tests/Pairs/run.py .build/debug/smallweb .build/debug/smallweb-loopback
+
 documents: all-deps build docc
 	Tests/Web/run.sh
 	python3 Tests/Benchmark/charts.py --check docs/bench

@@ -127,6 +127,66 @@ import Testing
         }
     }
 
+    /// A row that no command can meet would hold nothing.
+    @Test func eachRowIsMetBySomeCommand() {
+        for rule in Rule.all {
+            let isMet = Self.commands.contains { command in
+                let has = { (id: Option.ID) in Option.of(id).map(command.takes) ?? false }
+                let (taken, others) = (rule.options.filter(has), rule.others.filter(has))
+                return switch rule.kind {
+                case .with: !taken.isEmpty
+                case _ where rule.others.isEmpty: taken.count > 1
+                default: !taken.isEmpty && !others.isEmpty
+                }
+            }
+            #expect(isMet, "\(rule.options) \(rule.others)")
+        }
+    }
+
+    /// Each refusal of two options names both, and every command that has both refuses them.
+    @Test func whatARowRefusesEachCommandRefuses() throws {
+        var refused = 0
+        for command in Self.commands {
+            let options = command.options.filter { $0.id.map(Self.ruled.contains) ?? false }
+            for (index, first) in options.enumerated() {
+                for second in options.dropFirst(index + 1) {
+                    let both = try Self.settings(first, second)
+                    let rows = Rule.all.filter { rule in
+                        guard let one = first.id, let other = second.id, rule.kind != .with
+                        else { return false }
+                        let isAmong = rule.options.contains(one) && rule.options.contains(other)
+                        return rule.others.isEmpty && isAmong
+                            || rule.options.contains(one) && rule.others.contains(other)
+                            || rule.options.contains(other) && rule.others.contains(one)
+                    }
+                    for refusal in rows.compactMap({ $0.refusal(both, ["gopher://h.test/"]) }) {
+                        refused += 1
+                        let text = refusal.message
+                        #expect(
+                            text.contains("--\(first.long)") && text.contains("--\(second.long)"),
+                            "\(command.name): \(text)")
+                        #expect(throws: FetchError.self, "\(command.name): \(text)") {
+                            try both.checkRules(["gopher://h.test/"])
+                        }
+                    }
+                }
+            }
+        }
+        #expect(refused > 300)
+    }
+
+    /// Over a scheme that sends data, what asks cannot go with it.
+    @Test(arguments: [
+        (["head", "-d", "a"], ["--data", "--head"]), (["get", "-I", "-d", "a"], ["--data", "--head"]),
+        (["get", "-z", "2026-11-20", "-d", "a"], ["--time-cond", "--data"]),
+        (["open", "--etag-compare", "a", "-X", "PUT"], ["--etag-compare", "--request"]),
+    ])
+    func aQuestionCarriesNoData(_ words: [String], _ names: [String]) throws {
+        let result = try Smallweb().run(words + ["http://127.0.0.1:1/"])
+        #expect(result.status == 2)
+        for name in names { #expect(result.errors.contains(name), "\(result.errors)") }
+    }
+
     /// Commands besides `get`, each of which has the rows.
     @Test(arguments: [
         ["crawl", "--proxy", "http://127.0.0.1:1", "--proxy-command", "true"],
@@ -140,6 +200,9 @@ import Testing
         ["get", "--json", "--stream", "--inline-max", "3"],
         ["get", "--json", "--remote-name", "--body", "base64"],
         ["get", "--json", "--output", "a", "--body", "text"],
+        ["get", "--continue", "--if-changed"], ["open", "--unix-socket", "a", "--ipv6"],
+        ["get", "--hyperlink", "always", "--render", "html"],
+        ["get", "--head", "--fail-with-body"], ["get", "--body", "none", "--fail-with-body"],
     ])
     func theBinaryNamesBoth(_ words: [String]) throws {
         let smallweb = Smallweb()

@@ -103,6 +103,16 @@ extension Settings {
                 [.timeCond, .etagCompare, .etagSave], reason,
                 unusable(reason, hint: Advice.otherSchemes))
         }
+        if registry.hasHeaderFields(scheme.name), !isSet(.request) || fetch.condition != nil {
+            let carries = registry[scheme.name]?.handler.carriesData(request) ?? false
+            if fetch.input != nil, fetch.wantsHeadAlone, !isSet(.request) {
+                let reason = "where --head sends no data"
+                add([.data], reason, unusable(reason))
+            } else if fetch.input != nil || carries {
+                let reason = "where --data or --request sends more than a question"
+                add([.timeCond, .etagCompare], reason, unusable(reason))
+            }
+        }
         func foreign(_ name: String) -> FetchError {
             usageError("\(scheme.name) requests do not take --\(name)")
         }

@@ -52,8 +52,11 @@ struct GetCommand: Sendable {
         if named > 0, rest == .standardOutput, Self.hasList(operands) || named < operands.count {
             try settings.note("further URLs go to standard output: each --output is for one")
         }
-        if named == 0, rest == .standardOutput, settings.isGiven(.outputDir) {
-            try settings.note("--output-dir is for -o and -O: bodies go to standard output")
+        if named == 0, rest == .standardOutput,
+            let option = Rule.aboutFiles.first(where: settings.invocation.on.contains)
+        {
+            try settings.note(
+                "--\(option.rawValue) is for files, which -o names: bodies go to standard output")
         }
         if let name = settings.fetch.missingFile {
             try settings.note("--time-cond: there is not a file \(name): everything is fetched")

@@ -4,6 +4,10 @@ internal import SmallWebRecords
 
 extension Rule {
     private static let files: [Option.ID] = [.output, .remoteName, .tree, .mirror]
+    /// Options without effect where a body goes to standard output.
+    static let aboutFiles: [Option.ID] = [
+        .outputDir, .noClobber, .overwrite, .skipExisting, .ifChanged, .remoteTime, .createDirs,
+    ]
     private static let inFiles = "bodies go to files, and a record names its file"
     private static let headAlone = "--head asks for no body"
     private static let onlyRecords = "exclude each other: only records go to standard output"
@@ -25,6 +29,15 @@ extension Rule {
         Rule(.rivals, [.insecure, .trust]),
         Rule(.rivals, [.noClobber, .overwrite, .skipExisting, .ifChanged]),
         Rule(.rivals, [.continue, .continueAt]),
+        Rule(
+            .rivals, [.continue, .continueAt], [.noClobber, .overwrite, .skipExisting, .ifChanged],
+            hint: "a file that is continued keeps its bytes"),
+        Rule(
+            .rivals, [.continue, .continueAt], [.timeCond, .etagCompare],
+            hint: "the rest of a page is asked for only while the page is the same"),
+        Rule(
+            .rivals, [.unixSocket], [.connectTo, .resolve, .ipv4, .ipv6],
+            hint: "a socket's path is the whole address"),
         Rule(.rivals, [.fail, .failWithBody], hint: "--fail is the default"),
         Rule(.rivals, [.progress, .progressBar]),
         Rule(.rivals, [.state, .name], hint: "--state is a file, --name is for one of smallweb's"),
@@ -34,6 +47,7 @@ extension Rule {
         Rule(.overrides, [.pin, .trust]),
         Rule(.overrides, [.pin, .insecure]),
         Rule(.overrides, [.raw, .render]),
+        Rule(.overrides, [.continue, .continueAt], [.failWithBody]),
         Rule(.overrides, [.etagCompare, .timeCond]),
         Rule(.overrides, [.parallel, .jobs]),
         Rule(.overrides, [.head, .request]),
@@ -84,13 +98,20 @@ extension Rule {
         },
         // Where there is no body, or where it goes to a file.
         Rule(
-            .rivals, [.head], [.render, .hyperlink, .raw, .stream, .inlineMax, .withLinks],
-            hint: headAlone),
+            .rivals, [.head],
+            [
+                .render, .hyperlink, .raw, .stream, .inlineMax, .withLinks, .failWithBody,
+                .maxFilesize,
+            ], hint: headAlone),
+        Rule(.rivals, [.hyperlink], [.render], hint: "html and markdown have links of their own") {
+            settings, _ in settings.output.rendering.markup != nil
+        },
         Rule(.rivals, [.head], [.body], hint: headAlone) { settings, _ in
             settings.records.options.body != .none || !settings.records.areWanted
         },
         Rule(
-            .rivals, [.body], [.showHeaders, .render, .hyperlink, .raw, .stream, .inlineMax],
+            .rivals, [.body],
+            [.showHeaders, .render, .hyperlink, .raw, .stream, .inlineMax, .failWithBody],
             hint: "--body none leaves the body out"
         ) { settings, _ in settings.records.options.body == .none },
         Rule(.rivals, [.body], [.inlineMax], hint: "--body file writes all bodies to files") {

@@ -103,7 +103,8 @@ extension Option {
         Option(
             .failWithBody, .output.with(takers: [.bodies, .open]),
             "deliver a refusal's body and fail",
-            manual: "Delivers the body of a refusal, and still reports the failure.",
+            manual: "Delivers the body of a refusal, and still reports the failure. With "
+                + "--continue-at or --continue there is none, since it is not the rest of a page.",
             example: "smallweb get --fail-with-body gopher://example.org/0/missing",
             .flag { settings, isOn in settings.fetch.refusal = isOn ? .failWithBody : .fail }),
         Option(

@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""The scene of each option: words by which it has an effect that can be seen, alone."""
+
+
+class Scene:
+    """The words of a command line; `stops` if their effect is that nothing is delivered. {web}, {other}, {unix} are filled in by run.py."""
+
+    def __init__(self, *words, needs=(), stops=False):
+        self.words, self.needs, self.stops = words, needs, stops
+
+
+def flag(name, *needs, **more):
+    return Scene("--" + name, needs=needs, **more)
+
+
+# Files that are there before each run: `page` and others hold three bytes, `urls` a URL.
+JSON = ("--json",)
+SCENES = {name: flag(name) for name in (
+    "remote-name if-changed fail-with-body allow-empty show-headers continue head json netrc "
+    "no-private silent quiet verbose all new diff links check history robots "
+    "progress-bar tags heads dates symref null long exact-match exit-code patch tar "
+    "delete cache").split()}
+SCENES |= {
+    "output": Scene("-o", "f"), "output-dir": Scene("--output-dir", "od", needs=("-O",)),
+    "fail-early": flag("fail-early", stops=True), "tree": flag("tree", "-O"), "no-clobber": flag("no-clobber", "-O"),
+    "overwrite": flag("overwrite", "-O"), "skip-existing": flag("skip-existing", "-O", stops=True),
+    "if-changed": flag("if-changed", "-O"), "remote-time": flag("remote-time", "-O"),
+    "create-dirs": flag("create-dirs", "-o", "new/f"),
+    "dump-header": Scene("-D", "hd"), "continue-at": Scene("-C", "3"),
+    "time-cond": Scene("-z", "2026-11-25", stops=True), "etag-compare": Scene("--etag-compare", "etag", stops=True),
+    "etag-save": Scene("--etag-save", "tag"), "write-out": Scene("-w", "%{{size}} %{{url}}\\n"),
+    "render": Scene("--render", "html"), "hyperlink": Scene(
+        "--hyperlink", "always", needs=("--render", "plain")),
+    "fields": Scene("--fields", "url,body,text", needs=JSON),
+    "body": Scene("--body", "base64", needs=JSON), "body none": Scene("--body", "none"),
+    "body file": Scene("--body", "file", needs=JSON),
+    "inline-max": Scene("--inline-max", "5", needs=JSON), "stream": flag("stream", *JSON),
+    "with-links": flag("with-links", *JSON), "events": flag("events", *JSON),
+    "summary": flag("summary", *JSON),
+    "data": Scene("-d", "words"), "max-redirs": Scene("--max-redirs", "0", stops=True),
+    "proto": Scene("--proto", "gopher", stops=True), "location": Scene("--no-location"),
+    "input-file": Scene("--input-file", "urls"), "retry": Scene("--retry", "1"),
+    "ledger": Scene("--ledger", "lg"), "shard": Scene("--shard", "{shard}/2", stops=True),
+    "only": Scene("--only", "refused", needs=("--ledger", "known")),
+    "deadline": Scene("--deadline", "0", stops=True), "exit-status": Scene("--exit-status", "run"),
+    "header": Scene("-H", "X-Own: a"), "user-agent": Scene("-A", "me"),
+    "referer": Scene("-e", "http://h.test/"), "request": Scene("-X", "PURGE"),
+    "max-filesize": Scene("--max-filesize", "10", stops=True),
+    "warc": Scene("--warc", "w.warc"), "replay": Scene("--replay", "empty.warc", stops=True),
+    "offline": flag("offline", stops=True), "proxy": Scene("-x", "http://127.0.0.1:{web}"),
+    "noproxy": Scene("--noproxy", "127.0.0.1", needs=("-x", "http://127.0.0.1:{web}")),
+    "proxy-auth": Scene("--proxy-auth", "secret", needs=("-x", "http://127.0.0.1:{web}")),
+    "connect-to": Scene("--connect-to", "127.0.0.1:{web}:127.0.0.1:{other}"),
+    "unix-socket": Scene("--unix-socket", "{unix}"), "ipv6": Scene("-6", stops=True),
+    "resolve": Scene("--resolve", "127.0.0.1:{web}:127.0.0.1"),
+    "show-error": flag("show-error", "--silent"), "config": Scene("-K", "conf"),
+    "color": Scene("--color", "always"), "progress": Scene("--progress", "json"),
+    "format": Scene("--format", "json"), "max-entries": Scene("--max-entries", "1"),
+    "under": Scene("--under", "Part"), "state": Scene("--state", "st"),
+    "name": Scene("--name", "mine"), "ignore": Scene("--ignore", "News"),
+    "exec": Scene("--exec", "echo ran"), "scope": Scene("--scope", "all"),
+    "depth": Scene("--depth", "0"), "max-pages": Scene("--max-pages", "1"),
+    "per-host-pages": Scene("--per-host-pages", "1"), "include": Scene("--include", "/a"),
+    "exclude": Scene("--exclude", "/a"), "types": Scene("--types", "text/plain"),
+    "mirror": Scene("--mirror", "copy"), "mime": Scene("--mime", "text/plain"),
+    "abbrev": Scene("--abbrev", "4"), "match": Scene("--match", "v1*"),
+    "max-count": Scene("--max-count", "1"), "since": Scene("--since", "2026-11-20"),
+    "cache-size": Scene("--cache-size", "1k", needs=("--cache",)),
+}
+# Words of other commands for the same name.
+OF_COMMANDS = {
+    ("refs", "format"): Scene("--format", "%(refname)"), ("log", "format"): Scene("--format", "%h"),
+}
+TLS = "needs TLS, whose options tests of trust and identities judge; rows of the rules hold"
+TIME = "changes when, not what: tests of queues and limits measure that"
+UNSHOWN = {
+    "trust": TLS, "pin": TLS, "known-hosts": TLS, "identity": TLS, "cert": TLS, "key": TLS,
+    "key-password-file": TLS, "insecure": TLS,
+    "parallel": TIME, "jobs": TIME, "per-host": TIME, "loops": TIME, "rate": TIME,
+    "per-host-delay": TIME, "retry-delay": TIME, "retry-max-time": TIME, "max-time": TIME,
+    "connect-timeout": TIME, "read-timeout": TIME, "limit-rate": TIME, "ordered": TIME,
+    "every": "never ends", "help": "answers instead of the command", "version": "the same",
+    "fail": "is the default", "input": "is the default; without a terminal nobody is asked",
+    "raw": "of HTTP nothing is changed; the fetch of a menu is tested with the plugin",
+    "proto-redir": "needs a redirect to another scheme", "fallback-curl": "needs another scheme",
+    "ipv4": "the servers have such addresses only", "resolve": "the same address",
+    "retry-data": "needs --retry and --data, which are measured",
+    "warc-secrets": "needs secrets", "replay-loose": "needs an archive",
+    "max-age": "needs pages of an age", "cache-size": "needs many pages",
+    "stop-known": "needs a ledger of the same command line: tests of ledgers have it",
+    "proxy-command": "rows of the rules; proxies are tested on their own",
+    "isolate": "is for SOCKS", "plugin": "adds schemes", "no-config": "there is no file",
+    "as": "is for robots files of Gemini", "add": "goes with a state that is there",
+    "prefix": "needs --tar of a repository", "strip": "the same", "lfs": "needs large files",
+    "ask-token": "asks at a terminal", "token-file": "is for Titan, which needs TLS",
+    "color": "without a terminal there is none but with --render",
+}
+
+# Pairs of which one has no effect beside the other, and the sentence of the manual that says so.
+DECIDED = {
+    ("output", "remote-name"): "--remote-name is for each body without an --output",
+    ("output", "tree"): "the same",
+    ("output", "overwrite"): "--output replaces by default",
+    ("output", "if-changed"): "--output replaces by default what --remote-name keeps",
+    ("location", "max-redirs"): "--no-location follows none, of however many",
+    ("config", "user-agent"): "the command line overrides a config file",
+    ("noproxy", "proxy-auth"): "a host without the proxy needs no password for it",
+    ("connect-to", "proxy-auth"): "CONNECT carries it, which the proxy of the scene does not keep",
+    ("ipv6", "proxy"): "explain looks up nothing for a proxy's address",
+    ("connect-to", "ipv6"): "explain shows the address and dials nothing",
+}
+# Results by which a command of one URL is over before the other option can matter.
+FAILS = {("put", "proxy"), ("refs", "proxy"), ("refs", "unix-socket"), ("log", "proxy"),
+         ("log", "unix-socket"), ("describe", "proxy"), ("describe", "unix-socket")}
