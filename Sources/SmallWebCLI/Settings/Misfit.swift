@@ -104,7 +104,9 @@ extension Settings {
                 unusable(reason, hint: Advice.otherSchemes))
         }
         if registry.hasHeaderFields(scheme.name), !isSet(.request) || fetch.condition != nil {
-            let carries = registry[scheme.name]?.handler.carriesData(request) ?? false
+            var asked = request
+            asked.options = fetch.options
+            let carries = registry[scheme.name]?.handler.carriesData(asked) ?? false
             if fetch.input != nil, fetch.wantsHeadAlone, !isSet(.request) {
                 let reason = "where --head sends no data"
                 add([.data], reason, unusable(reason))
