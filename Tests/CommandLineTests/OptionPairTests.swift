@@ -177,7 +177,8 @@ import Testing
 
     /// Over a scheme that sends data, what asks cannot go with it.
     @Test(arguments: [
-        (["head", "-d", "a"], ["--data", "--head"]), (["get", "-I", "-d", "a"], ["--data", "--head"]),
+        (["head", "-d", "a"], ["--data", "--head"]),
+        (["get", "-I", "-d", "a"], ["--data", "--head"]),
         (["get", "-z", "2026-11-20", "-d", "a"], ["--time-cond", "--data"]),
         (["open", "--etag-compare", "a", "-X", "PUT"], ["--etag-compare", "--request"]),
     ])
@@ -200,7 +201,7 @@ import Testing
         ["get", "--json", "--stream", "--inline-max", "3"],
         ["get", "--json", "--remote-name", "--body", "base64"],
         ["get", "--json", "--output", "a", "--body", "text"],
-        ["get", "--continue", "--if-changed"], ["open", "--unix-socket", "a", "--ipv6"],
+        ["get", "--continue", "--time-cond", "2026-11-20"], ["open", "--unix-socket", "a", "--ipv6"],
         ["get", "--hyperlink", "always", "--render", "html"],
         ["get", "--head", "--fail-with-body"], ["get", "--body", "none", "--fail-with-body"],
     ])

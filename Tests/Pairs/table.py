@@ -97,7 +97,16 @@ UNSHOWN = {
 }
 
 # Pairs of which one has no effect beside the other, and the sentence of the manual that says so.
+PART = "decides about an older FILE once FILE.part is continued: ContinueTests has them all"
 DECIDED = {
+    ("continue", "if-changed"): PART,
+    ("continue", "no-clobber"): PART,
+    ("continue", "overwrite"): PART,
+    ("continue", "skip-existing"): PART,
+    ("continue-at", "if-changed"): PART,
+    ("continue-at", "no-clobber"): PART,
+    ("continue-at", "overwrite"): PART,
+    ("continue-at", "skip-existing"): PART,
     ("output", "remote-name"): "--remote-name is for each body without an --output",
     ("output", "tree"): "the same",
     ("output", "overwrite"): "--output replaces by default",

@@ -54,6 +54,23 @@ extension Settings {
         }
     }
 
+    /// Options that cannot go with data or a method, over schemes with header fields.
+    private func unfitForData(
+        _ request: Request, _ registry: Registry
+    ) -> (options: [Option.ID], reason: String)? {
+        guard registry.hasHeaderFields(request.scheme.name) else { return nil }
+        if fetch.input != nil, fetch.wantsHeadAlone, !isSet(.request) {
+            return ([.data], "where --head sends no data")
+        }
+        guard fetch.condition != nil else { return nil }
+        var asked = request
+        asked.options = fetch.options
+        guard fetch.input != nil
+            || registry[request.scheme.name]?.handler.carriesData(asked) ?? false
+        else { return nil }
+        return ([.timeCond, .etagCompare], "where --data or --request sends more than a question")
+    }
+
     /// The one judgement of the options that fit a request.
     func misfits(for request: Request, _ registry: Registry) -> [Misfit] {
         var misfits: [Misfit] = []
@@ -103,17 +120,8 @@ extension Settings {
                 [.timeCond, .etagCompare, .etagSave], reason,
                 unusable(reason, hint: Advice.otherSchemes))
         }
-        if registry.hasHeaderFields(scheme.name), !isSet(.request) || fetch.condition != nil {
-            var asked = request
-            asked.options = fetch.options
-            let carries = registry[scheme.name]?.handler.carriesData(asked) ?? false
-            if fetch.input != nil, fetch.wantsHeadAlone, !isSet(.request) {
-                let reason = "where --head sends no data"
-                add([.data], reason, unusable(reason))
-            } else if fetch.input != nil || carries {
-                let reason = "where --data or --request sends more than a question"
-                add([.timeCond, .etagCompare], reason, unusable(reason))
-            }
+        if let (options, reason) = unfitForData(request, registry) {
+            add(options, reason, unusable(reason))
         }
         func foreign(_ name: String) -> FetchError {
             usageError("\(scheme.name) requests do not take --\(name)")

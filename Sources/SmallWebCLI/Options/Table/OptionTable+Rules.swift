@@ -30,9 +30,6 @@ extension Rule {
         Rule(.rivals, [.noClobber, .overwrite, .skipExisting, .ifChanged]),
         Rule(.rivals, [.continue, .continueAt]),
         Rule(
-            .rivals, [.continue, .continueAt], [.noClobber, .overwrite, .skipExisting, .ifChanged],
-            hint: "a file that is continued keeps its bytes"),
-        Rule(
             .rivals, [.continue, .continueAt], [.timeCond, .etagCompare],
             hint: "the rest of a page is asked for only while the page is the same"),
         Rule(
