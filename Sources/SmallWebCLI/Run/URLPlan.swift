@@ -293,7 +293,7 @@ extension Settings {
     }
 
     /// Has all URLs of a run listed.
-    mutating func list(_ listing: Listing) {
+    mutating func list(_ listing: ListForm) {
         output.listing = listing
         // The records contain all the data of the body.
         if records.areWanted { records.options.body = .none }
