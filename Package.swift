@@ -81,6 +81,7 @@ var targets: [Target] = [
         resources: [
             .embedInCode("Completion/Scripts"), .embedInCode("Kit/Templates"),
             .embedInCode("Terminal/Advice/words.txt"),
+            .embedInCode("Texts"),
         ],
         swiftSettings: strict),
     .executableTarget(
@@ -89,7 +90,7 @@ var targets: [Target] = [
     // Makes man/, completions/ and the entry of the desktop; is not installed.
     .executableTarget(
         name: "smallweb-manual", dependencies: ["SmallWeb", "SmallWebCLI", "SmallWebPlugins"],
-        swiftSettings: strict),
+        exclude: ["Pages"], swiftSettings: strict),
 
     // The other end of the wire, for tests, `make demo` and `make bench`.
     .target(

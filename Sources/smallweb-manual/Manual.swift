@@ -17,11 +17,11 @@ enum Manual {
             ("wire", 5, "fixtures of plugins", "wire.md"),
         ]
         return [
-            ("smallweb.1", try overview(docs)), ("smallweb-config.5", config),
+            ("smallweb.1", try overview(docs)), ("smallweb-config.5", try config(docs)),
             ("smallweb-options.7", options),
         ]
             + Command.all.map { ("smallweb-\($0.name).1", page(of: $0)) }
-            + [("smallweb-known_hosts.5", knownHosts)]
+            + [("smallweb-known_hosts.5", try knownHosts(docs))]
             + (try documents.map { name, section, summary, file in
                 let text = try document(name, section, summary, "\(docs)/\(file)")
                 return ("smallweb-\(name).\(section)", text)
@@ -81,8 +81,10 @@ enum Manual {
             }
         }
         text += ".El\n.Sh ENVIRONMENT\n.Bl -tag -width Ds\n"
-        for variable in Environment.variables {
-            text += ".It Ev \(variable.name)\n\(filled(Help.sentence(variable.meaning)))\n"
+        let variables = Texts.topics.first { $0.name == "environment" }?.texts.page ?? ""
+        for line in variables.split(separator: "\n") where line.hasPrefix("  ") {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            text += ".It Ev \(parts[0])\n\(filled(Help.sentence(parts[1].trimmed)))\n"
         }
         text += ".El\n.Sh FILES\n.Bl -tag -width Ds\n"
         for (path, use) in files { text += ".It Pa \(path)\n\(filled(use))\n" }
@@ -200,87 +202,27 @@ enum Manual {
         "config": ["config 5"],
     ]
 
-    private static var config: String {
-        var text = opening("smallweb-config", 5, "options that hold for every run of smallweb")
-        text += """
-            .Sh DESCRIPTION
-            A text file with an option per line, by its long name, then = and its value.
-            Switches are true or false; the name of one alone is true.
-            A line that begins with # is a comment, and a value may be put in quotes.
-            The name of a file may begin with
-            .Li ~/ ,
-            which is the home directory.
-            .Pp
-            Options after a line
-            .Li "[scheme NAME]"
-            hold for URLs of that scheme, and after
-            .Li "[host PATTERN]"
-            for hosts that the pattern matches as it would match a file in a shell, on every
-            port;
-            .Li "[host PATTERN:PORT]"
-            is for one port, which may be the scheme's own.
-            An IPv6 address is in brackets, as in
-            .Li "[host [::1]:70]" .
-            Of two sections that match, the later one wins.
-            Options for a run come before the first section.
-            .Pp
-            The command line wins over the environment, then come sections of a host,
-            sections of a scheme, options before all sections in the user's file, and
-            those in the system's file.
-            An unknown name is an error, and so is an invalid section;
-            .Xr smallweb-config 1
-            names it with file and line, and lists the rest.
-            An option that the scheme lacks, such as
-            .Li continue
-            or
-            .Li "trust = locked"
-            without TLS, is ignored with a note.
-            .Xr smallweb-explain 1
-            lists the settings of a URL and their origins.
-            .Sh OPTIONS
-            The page of each command and
-            .Xr smallweb-options 7
-            explain them.
+    /// Pages that no table makes, in mdoc(7): the sections between their names and other pages.
+    private static func prose(_ page: String, _ docs: String) throws -> String {
+        let path = "\(docs)/../Sources/smallweb-manual/Pages/\(page).mdoc"
+        return try String(contentsOfFile: path, encoding: .utf8)
+    }
 
-            """
-        for (title, scope) in [("For each URL", Option.Scope.url), ("For a whole run", .run)] {
-            text += ".Ss \(title)\n"
-            text += enumerated(
-                Option.all.filter { $0.scope == scope }.map { option in
-                    "Li \(option.long)" + (option.valueName.map { " No = Ar \"\($0)\"" } ?? "")
-                })
+    private static func config(_ docs: String) throws -> String {
+        var text = try prose("config", docs)
+        for scope in [Option.Scope.url, .run] {
+            let options = Option.all.filter { $0.scope == scope }.map { option in
+                "Li \(option.long)" + (option.valueName.map { " No = Ar \"\($0)\"" } ?? "")
+            }
+            text = text.replacingOccurrences(of: "{\(scope)}\n", with: enumerated(options))
         }
-        return text + """
-            .Sh FILES
-            .Bl -tag -width Ds
-            .It Pa $XDG_CONFIG_HOME/smallweb/config
-            The user's own file; unless the variable is set, in
-            .Pa ~/.config .
-            .It Pa $XDG_CONFIG_DIRS/smallweb/config
-            The system's, usually
-            .Pa /etc/xdg/smallweb/config .
-            .El
-            .Pp
-            .Ev SMALLWEB_CONFIG
-            or
-            .Fl -config
-            names a file instead of both.
-            .Sh EXAMPLES
-            .Bd -literal -offset indent
-            max-time = 30
-            color = "auto"
+        return opening("smallweb-config", 5, "options that hold for every run of smallweb") + text
+            + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
+    }
 
-            [scheme gemini]
-            max-redirs = 3
-
-            [host *.example.org]
-            max-filesize = 10M
-
-            [host git.example.org:8443]
-            proxy = socks5h://127.0.0.1:1080
-            .Ed
-
-            """ + seeAlso(["smallweb 1", "smallweb-config 1", "smallweb-explain 1"])
+    private static func knownHosts(_ docs: String) throws -> String {
+        try opening("smallweb-known_hosts", 5, "the keys of servers that smallweb trusts")
+            + prose("known_hosts", docs) + seeAlso(["smallweb 1", "smallweb-trust 1"])
     }
 
     private struct Program: Decodable {

@@ -191,9 +191,9 @@ import Testing
     }
 
     @Test func everyTopicFitsAScreen() throws {
-        for topic in Help.topics {
+        for topic in Texts.topics {
             let text = try Smallweb().run(["help", topic.name]).text
-            #expect(text == topic.text())
+            #expect(text == topic.texts.page)
             let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
             #expect(lines.allSatisfy { $0.count <= 80 }, "\(topic.name)")
         }

@@ -213,12 +213,12 @@ import Testing
         let pattern = try NSRegularExpression(
             pattern: Self.refusedInTexts, options: .caseInsensitive)
         var names = ["README.md", "CHANGELOG.md"]
-        for folder in ["docs", "man", "Sources/SmallWeb"] {
+        for folder in ["docs", "man", "Sources"] {
             let all = FileManager.default.enumerator(atPath: "\(Self.root)/\(folder)")?.allObjects
             names += (all as? [String] ?? []).map { "\(folder)/\($0)" }
         }
         names = names.filter { name in
-            [".md", ".json", ".1", ".5", ".7"].contains(where: name.hasSuffix)
+            [".md", ".json", ".1", ".5", ".7", ".txt", ".mdoc"].contains(where: name.hasSuffix)
         }
         #expect(names.count > 50)
         for name in names {

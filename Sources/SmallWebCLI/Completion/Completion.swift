@@ -108,7 +108,7 @@ package struct Completion {
         case .bookmark: offer(URLCompletion.bookmarks.map { ($0.url, $0.title) }, word)
         case .topic:
             offer(Command.all.map { ($0.name, $0.summary) }, word)
-            offer(Help.topics.map { ($0.name, $0.summary) }, word)
+            offer(Texts.topics.map { ($0.name, $0.texts.summary) }, word)
         case .optionName:
             let options = Option.all.filter { $0.scope != .commandLine }
             offer(options.map { ($0.long, $0.summary) }, word)

@@ -8,7 +8,7 @@ extension Command {
             + "terminal and the page is installed, and otherwise a text that the program "
             + "contains. For an action, such as trust add, it shows the options, and for an "
             + "option its part of the manual. A number is an exit status. Topics are "
-            + "\(Help.topics.map(\.name).joined(separator: ", ")).",
+            + "\(Texts.topics.map(\.name).joined(separator: ", ")).",
         examples: [
             "smallweb help get": "The manual page of get",
             "smallweb help get --retry": "One option of it",
@@ -26,17 +26,17 @@ extension Command {
         // The name of a manual page stands for its topic.
         let prefix = "smallweb-"
         let name = operand.hasPrefix(prefix) ? String(operand.dropFirst(prefix.count)) : operand
-        if let topic = Help.topics.first(where: { $0.name == name }) { return topic.text() }
+        if let topic = Texts.topics.first(where: { $0.name == name }) { return topic.texts.page }
         if let outcome = Outcome.allCases.first(where: { "\($0.exitStatus)" == name }) {
             return Help.row(of: outcome)
         }
         guard let command = Command.named(name) else {
             if let option = Option.typed(name, among: Option.all) { return Help.text(of: option) }
-            let names = Command.all.map(\.name) + Help.topics.map(\.name)
+            let names = Command.all.map(\.name) + Texts.topics.map(\.name)
             throw usageError(
                 "no help on \"\(name)\"",
                 hint: Nearest.question(name, among: names)
-                    ?? "topics: \(Help.topics.map(\.name).joined(separator: ", ")), config, "
+                    ?? "topics: \(Texts.topics.map(\.name).joined(separator: ", ")), config, "
                     + "plugins")
         }
         let words = Array(operands.dropFirst())
