@@ -238,14 +238,8 @@ extension Completion {
 
 extension Command {
     static let completions = Command(
-        "completions bash|zsh|fish", "print a shell's completion script",
-        manual: "Prints the script that completes commands, options, schemes, visited hosts and "
-            + "paths in bash, zsh or fish. make install puts all three where the shells look.",
-        examples: [
-            "smallweb completions fish > ~/.config/fish/completions/smallweb.fish":
-                "For one user of fish"
-        ],
-        operands: [.choice(Completion.scripts.map(\.shell))], taker: .others
+        "completions bash|zsh|fish", operands: [.choice(Completion.scripts.map(\.shell))],
+        taker: .others
     ) { _, operands throws(FetchError) in
         guard let script = Completion.scripts.first(where: { $0.shell == operands[0] }) else {
             throw usageError(

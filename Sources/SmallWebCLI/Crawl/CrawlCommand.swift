@@ -51,30 +51,7 @@ extension Settings {
 
 extension Command {
     static let crawl = Command(
-        "crawl URL…", "follow links politely, stop anywhere, go on",
-        manual: "Fetches pages and those that they link to, within a scope, and prints a line for "
-            + "each: outcome, size, URL. What is known is in a file of JSON lines; the same "
-            + "command goes on where an earlier one was stopped, by whatever. No URL of a server "
-            + "is asked for before its robots file, and none that it forbids; at most one request "
-            + "at a time to each server, a second apart or what the file asks for, or twice what "
-            + "the last reply took.\n\n"
-            + "Pages are fetched as 'smallweb get' fetches them: --json prints a record for each, "
-            + "--warc records them, --mirror saves them as files. Redirects are links. Uploads, "
-            + "prompts, searches and URLs with a user are not followed, nor do links lead to a "
-            + "private address, unless it is that of a server given. docs/crawl.md has the "
-            + "rest.\n\n"
-            + "The exit status is 0 when nothing is left to do, 75 when pages failed or servers "
-            + "were left for now (the same command later goes on), 130 when the run was stopped "
-            + "with URLs waiting, 23 when something cannot be written, and that of the URL itself "
-            + "if it failed, 104 when robots forbid it. What is refused for good is in its line "
-            + "alone.",
-        examples: [
-            "smallweb crawl gemini://example.org/~alice/": "Fetch what is below; again: go on",
-            "smallweb crawl --json --warc a.warc.gz gopher://example.org/ > pages.jsonl":
-                "Keep records, and an archive to read from",
-            "smallweb crawl --mirror copy gemini://example.org/": "Save the pages as files",
-        ],
-        taker: .crawl
+        "crawl URL…", taker: .crawl
     ) { settings, operands throws(FetchError) in
         try CrawlCommand(settings, operands).run()
     }.with(

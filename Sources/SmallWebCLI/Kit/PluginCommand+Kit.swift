@@ -8,22 +8,12 @@ extension PluginCommand {
     static let kit: [Command] = [
         testing,
         .action(
-            "new NAME", "make a folder with a working plugin",
-            manual: "Makes the folder NAME with a manifest, a program of a few lines and "
-                + "fixtures, which pass 'smallweb plugin test' and are meant to be changed.",
-            examples: ["smallweb plugin new hello": "In sh"],
-            operands: [.text], options: ["lang"]
+            "new NAME", operands: [.text], options: ["lang"]
         ) { settings, words throws(FetchError) in
             try make(PluginTemplate(words[0], settings.stores.language))
         },
         .action(
-            "add DIR", "copy a folder to your plugins",
-            manual: "Tests the plugin in the folder DIR, says what it may do, and copies it to "
-                + "your plugins: smallweb/plugins below XDG_DATA_HOME, by default ~/.local/share. "
-                + "An existing one of that name is replaced only after a question, or with "
-                + "--force.",
-            examples: ["smallweb plugin add ./dict": "A folder"],
-            operands: [.directory], options: ["force"]
+            "add DIR", operands: [.directory], options: ["force"]
         ) { settings, words throws(FetchError) in
             guard fileKind(words[0]) != S_IFREG else {
                 throw usageError(
@@ -32,9 +22,7 @@ extension PluginCommand {
             try add(PluginFolder(words[0]), settings)
         },
         .action(
-            "remove NAME", "remove one of your plugins",
-            manual: "Removes the folder of one of your plugins, after a question, or with --force.",
-            operands: [.ownPlugin], options: ["force"]
+            "remove NAME", operands: [.ownPlugin], options: ["force"]
         ) { settings, words throws(FetchError) in
             try remove(words[0], settings)
         },

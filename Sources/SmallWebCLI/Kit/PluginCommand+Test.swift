@@ -7,17 +7,7 @@ internal import SmallWebTesting
 /// The action that tests plugins, both programs and built-in ones.
 extension PluginCommand {
     static let testing = Command.action(
-        "test NAME|DIR", "replay its fixtures",
-        manual: "Runs a plugin against each file fixtures/*.wire of its folder: the reply as a "
-            + "whole, byte by byte, in two pieces, and cut off. Reports for each whether it "
-            + "passed, or the expected and the actual result; if one fails the exit status is "
-            + "110. The fixtures of built-in plugins are installed below share/smallweb/fixtures. "
-            + "smallweb-wire(5) describes the files.",
-        examples: [
-            "smallweb plugin test ./dict": "Test a plugin under development",
-            "smallweb plugin test --json gemini | jq .fixture": "As records",
-        ],
-        operands: [.plugin], options: ["json"]
+        "test NAME|DIR", operands: [.plugin], options: ["json"]
     ) { settings, words throws(FetchError) in
         try test(words[0], settings)
     }

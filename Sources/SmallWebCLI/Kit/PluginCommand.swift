@@ -5,35 +5,16 @@ internal import SmallWebRecords
 
 extension Command {
     static let plugin = Command(
-        "plugin [ACTION] …", "list, make, test and add plugins",
-        manual: "Lists and shows plugins: built-in ones, and folders with a program; Guppy and "
-            + "Text are included. Makes, tests, adds and removes the latter. Manifests are read "
-            + "as data; only test and add run a program. smallweb-plugin(7) describes such a "
-            + "folder and where it is found.",
-        examples: [
-            "smallweb plugin list": "All plugins",
-            "smallweb plugin show gemini": "The facts of one of them",
-        ],
-        actions: PluginCommand.actions + PluginCommand.kit
+        "plugin [ACTION] …", actions: PluginCommand.actions + PluginCommand.kit
     ).with(\.aliases, ["plugins"])
 }
 
 struct PluginCommand {
     fileprivate static let actions: [Command] = [
-        .action(
-            "list", "all of them; Guppy and Text come along",
-            manual: "Lists name, kind, schemes, version, folder and problem: why a plugin cannot "
-                + "be used, or which one is used instead.",
-            examples: ["smallweb plugin list --json | jq .name": "Their names"],
-            operands: [], options: ["json"]
-        ) { settings, _ throws(FetchError) in
+        .action("list", options: ["json"]) { settings, _ throws(FetchError) in
             try list(settings)
         },
-        .action(
-            "show NAME|DIR", "its facts, options and bounds",
-            examples: ["smallweb plugin show ./dict": "Of a folder that is not installed"],
-            operands: [.plugin], options: []
-        ) { _, words throws(FetchError) in
+        .action("show NAME|DIR", operands: [.plugin]) { _, words throws(FetchError) in
             try show(words[0])
         },
     ]

@@ -6,8 +6,8 @@ internal import SmallWebPlugins
 internal import SmallWebRecords
 internal import SmallWebTransport
 
-/// A command: its name, help and implementation. The parser, the help texts, the manual and the
-/// completions are generated from these.
+/// A command: its name, operands and implementation. The parser, the help texts, the manual and
+/// the completions are generated from these and their entries of `Texts/commands.txt`.
 package struct Command: Sendable, Adjustable {
     enum Operand: Sendable, Hashable {
         case url, file, directory, topic, optionName, text, bookmark
@@ -22,12 +22,19 @@ package struct Command: Sendable, Adjustable {
     package private(set) var synopsis: String
     /// For an action including the command's name.
     package private(set) var name: String
-    package let summary: String
+    /// Of a plugin; `nil` for a command that ``Texts/commands`` has.
+    var verb: Verb?
+    package var summary: String { verb?.summary ?? texts.summary }
     /// Several sentences for the manual; of an action perhaps the summary alone.
-    package var manual: String { text.isEmpty ? Help.sentence(summary) : text }
-    private let text: String
+    package var manual: String {
+        let text = verb?.manual ?? texts.manual
+        return text.isEmpty ? Help.sentence(summary) : text
+    }
     /// Command lines, each with its purpose.
-    package let examples: [(String, String)]
+    package var examples: [(String, String)] {
+        verb.map { $0.examples.map { ($0, $1) } } ?? texts.examples
+    }
+    private var texts: Texts { Texts.commands[name, default: .missing] }
     /// Kinds of the operands in order; the last one also stands for all further operands.
     let operands: [Operand]
     /// Selects options by ``Option/takers``.
@@ -47,16 +54,11 @@ package struct Command: Sendable, Adjustable {
     package private(set) var actions: [Command] = []
 
     init(
-        _ synopsis: String, _ summary: String, manual: String,
-        examples: KeyValuePairs<String, String>,
-        operands: [Operand] = [.url], taker: Option.Takers = .get,
+        _ synopsis: String, operands: [Operand] = [.url], taker: Option.Takers = .get,
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Int32
     ) {
         self.synopsis = synopsis
         name = String(Substring(synopsis.utf8.prefix { $0 != ASCII.space }))
-        self.summary = summary
-        text = manual
-        self.examples = examples.map { ($0, $1) }
         self.operands = operands
         self.taker = taker
         self.run = run
@@ -67,13 +69,10 @@ package struct Command: Sendable, Adjustable {
     ///
     /// - Parameter options: Long names of the options that all its actions accept.
     init(
-        _ synopsis: String, _ summary: String, manual: String,
-        examples: KeyValuePairs<String, String>,
-        taker: Option.Takers = .others, options: [String] = [], actions: [Command]
+        _ synopsis: String, taker: Option.Takers = .others, options: [String] = [],
+        actions: [Command]
     ) {
-        self.init(
-            synopsis, summary, manual: manual, examples: examples, operands: [], taker: taker,
-            run: actions[0].run)
+        self.init(synopsis, operands: [], taker: taker, run: actions[0].run)
         optionNames = options + actions.flatMap(\.optionNames)
         self.actions = actions.map { original in
             var action = original
@@ -94,15 +93,11 @@ package struct Command: Sendable, Adjustable {
     ///
     /// - Parameter options: Long names of the accepted options, besides those of all commands.
     static func action(
-        _ synopsis: String, _ summary: String, manual: String = "",
-        examples: KeyValuePairs<String, String> = [:], operands: [Operand] = [],
-        options: [String] = [],
+        _ synopsis: String, operands: [Operand] = [], options: [String] = [],
         run: @escaping @Sendable (Settings, [String]) throws(FetchError) -> Void
     ) -> Command {
-        Command(
-            synopsis, summary, manual: manual, examples: examples, operands: operands,
-            taker: .others
-        ) { settings, words throws(FetchError) in
+        Command(synopsis, operands: operands, taker: .others) {
+            settings, words throws(FetchError) in
             try run(settings, words)
             return 0
         }.with(\.optionNames, options)
@@ -228,32 +223,12 @@ package struct Command: Sendable, Adjustable {
         return 1...3 ~= names.count ? "--\(name) is for \(names.joined(separator: ", "))" : nil
     }
 
-    static let get = Command(
-        "get URL…", "fetch, print or save bodies",
-        manual: "Fetches each URL and writes its body to standard output, back to back in the "
-            + "order given, or to files. A pipe or file gets the exact bytes; a terminal gets text "
-            + "that is safe to show. Errors go to standard error and into the exit status. The "
-            + "word get may be left out when the first operand is a URL.",
-        examples: [
-            "smallweb gemini://geminiprotocol.net/": "Print a page",
-            "smallweb get -O gopher://gopher.floodgap.com/0/gopher/welcome": "Save it",
-            "smallweb get -m 10 --max-filesize 1M --proto gemini gemini://example.org/":
-                "Be strict in a script",
-        ]
-    ) { settings, operands throws(FetchError) in
+    static let get = Command("get URL…") { settings, operands throws(FetchError) in
         try GetCommand(settings, operands).run()
     }
 
     static let refs = Command(
-        "refs URL [PATTERN…]", "list the references of a Git repository",
-        manual: "Lists branches and tags as git-ls-remote does, without a clone: the object's "
-            + "name, a tab, the reference. Patterns are as in git-ls-remote. An http or https URL "
-            + "is the repository's, as copied from a browser.",
-        examples: [
-            "smallweb refs https://example.org/repo.git": "The references of a repository",
-            "smallweb refs --tags git://example.org/repo.git 'v1.*'": "Some tags",
-        ],
-        operands: [.url, .text], taker: .refs
+        "refs URL [PATTERN…]", operands: [.url, .text], taker: .refs
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first else {
             throw usageError("no URL", hint: "smallweb refs https://example.org/repo.git")
@@ -279,11 +254,7 @@ package struct Command: Sendable, Adjustable {
     }
 
     static let schemes = Command(
-        "schemes", "list the schemes that can be fetched",
-        manual: "Lists each scheme with its default port, its transport, how its servers are "
-            + "trusted, and its specification. A terminal gets columns, a pipe gets tabs.",
-        examples: ["smallweb schemes | cut -f1": "The names of all schemes"],
-        operands: [], taker: .configured
+        "schemes", operands: [], taker: .configured
     ) { settings, operands throws(FetchError) in
         let registry = try settings.registry()
         var seen: Set<String> = []

@@ -12,7 +12,8 @@ extension Adjustable {
     }
 }
 
-/// One option. The parser, the help texts, the manual and the completions are generated from this.
+/// One option. The parser, the help texts, the manual and the completions are generated from this
+/// and its entry of `Texts/options.txt`.
 package struct Option: Sendable, Adjustable {
     package struct Group: Sendable, Equatable {
         package let title: String
@@ -181,11 +182,14 @@ package struct Option: Sendable, Adjustable {
     package let group: Group
     package var takers: Takers { group.takers }
     package var scope: Scope { group.scope }
+    /// Of a plugin's option; `nil` for one that ``Texts/options`` has.
+    private let declared: Request.Option.Texts?
     /// A few words for `--help`.
-    package let summary: String
+    package var summary: String { declared?.summary ?? texts.summary }
     /// Full sentences for the manual.
-    package let manual: String
-    package let example: String
+    package var manual: String { declared?.manual ?? texts.manual }
+    package var example: String { declared?.example ?? texts.examples.first?.line ?? "" }
+    private var texts: Texts { Texts.options[long, default: .missing] }
     let action: Action
     var values: Values
     /// True for a secret value: never shown, and allowed in config files but not as an argument.
@@ -196,16 +200,14 @@ package struct Option: Sendable, Adjustable {
     private var undo: (@Sendable (inout Settings) -> Void)?
 
     init(
-        _ id: ID?, short: Character? = nil, _ group: Group, _ summary: String, manual: String,
-        example: String, _ action: Action
+        _ id: ID?, short: Character? = nil, _ group: Group, _ action: Action,
+        texts: Request.Option.Texts? = nil
     ) {
         own = id
         long = id?.rawValue ?? ""
         self.short = short
         self.group = group
-        self.summary = summary
-        self.manual = manual
-        self.example = example
+        declared = texts
         self.action = action
         values = if case .value(_, let values, _) = action { values } else { .none }
     }

@@ -4,34 +4,7 @@ internal import SmallWebFormats
 internal import SmallWebRecords
 
 extension Command {
-    static let feed = Command(
-        "feed URL…", "what is new on pages, as a feed",
-        manual: "Writes an Atom feed of what is dated on the pages: the links of gemtext whose "
-            + "label begins with a date (\"Subscribing to Gemini pages\"), headings of gemtext "
-            + "with a date or the links below them, the items of gopher menus and other listings "
-            + "with a date in their text, the dated headings of plain text, and the tags and "
-            + "branches of a Git repository, and the entries of Atom, RSS and JSON Feed. Several "
-            + "URLs make one feed, the newest entry first: 'smallweb feed @subs.opml --format "
-            + "gemtext' is a page of the news of all subscriptions. The same pages give the same "
-            + "bytes. A feed passes through, with absolute addresses, if it is the only URL and "
-            + "there is no --format; 'smallweb get' has its bytes. Feed readers can run it, such "
-            + "as newsboat with a line 'exec:' in its file urls.\n\n"
-            + "With --state, --name or --new it remembers in a file below "
-            + "$XDG_STATE_HOME/smallweb/feed/ when links without a date were first seen, where "
-            + "pages have moved for good, that they are gone for good, and until when a host wants "
-            + "to be left alone. A page that is gone is a failure once; later it is left out "
-            + "without a word, and the exit status is 0. With --replay it changes no file but one "
-            + "that --state names.\n\n"
-            + "Pages that cannot become feeds, such as HTML, are left out with a message; when "
-            + "nothing else is left, or a page lacks the heading of --under, the exit status is 8.",
-        examples: [
-            "smallweb feed gemini://example.org/gemlog/ > gemlog.xml": "A capsule as a feed",
-            "smallweb feed --new gopher://example.org/1/phlog": "A menu without dates",
-            "smallweb feed --state tags.state git://example.org/repo.git":
-                "What is tagged in a repository",
-        ],
-        taker: .feed
-    ) { settings, operands throws(FetchError) in
+    static let feed = Command("feed URL…", taker: .feed) { settings, operands throws(FetchError) in
         try SubscriptionCommand(settings, operands, .feed).run()
     }.with(\.mainOptions, ["format", "max-entries", "new", "under", "state", "name"])
 }

@@ -116,24 +116,9 @@ extension Command {
     }
 
     static let bookmarks = Command(
-        "bookmarks [ACTION] …", "keep URLs that completion offers first",
-        manual: "Lists and changes the bookmarks: lines of a plain file that can be edited by "
-            + "hand.",
-        examples: [
-            "smallweb bookmarks add gemini://geminiprotocol.net/ 'Project Gemini'":
-                "Bookmark a page",
-            "smallweb bookmarks | cut -f1": "All bookmarked URLs",
-        ],
+        "bookmarks [ACTION] …",
         actions: [
-            .action(
-                "list", "the bookmarks: URL, tab, title",
-                manual: "Lists the bookmarks, one per line: URL, tab, title. 'smallweb get -' "
-                    + "reads such lines.",
-                examples: [
-                    "smallweb bookmarks list --opml > subs.opml": "A list for other feed readers"
-                ],
-                options: ["json", "opml"]
-            ) { settings, _ throws(FetchError) in
+            .action("list", options: ["json", "opml"]) { settings, _ throws(FetchError) in
                 if settings.stores.writesOPML { return try writeOPML() }
                 let bookmarks = try Bookmarks.all()
                 if bookmarks.isEmpty && !settings.records.areWanted {
@@ -147,16 +132,7 @@ extension Command {
                     "\($0.url)\t\($0.title)\n"
                 }
             },
-            .action(
-                "import FILE|-", "add the links of FILE",
-                manual: "Adds the links of gemtext, as other clients write their bookmarks, the "
-                    + "feeds of OPML, and lines of URL, tab and title. URLs already bookmarked get "
-                    + "the new title.",
-                examples: [
-                    "smallweb bookmarks import bookmarks.gmi": "Import those of another client"
-                ],
-                operands: [.file]
-            ) { settings, operands throws(FetchError) in
+            .action("import FILE|-", operands: [.file]) { settings, operands throws(FetchError) in
                 let found = try Bookmarks.links(
                     in: InputSource.read("@" + operands[0]), of: operands[0])
                 for (url, title) in found { try Bookmarks.add(url, title: title) }
@@ -164,31 +140,17 @@ extension Command {
                     try StandardStream.error.write("imported \(found.count)\n")
                 }
             },
-            .action(
-                "export", "the bookmarks as gemtext",
-                manual: "Writes the bookmarks as a page of gemtext, which most clients read.",
-                examples: ["smallweb bookmarks export > bookmarks.gmi": "Make a page of them"],
-                options: ["opml"]
-            ) { settings, _ throws(FetchError) in
+            .action("export", options: ["opml"]) { settings, _ throws(FetchError) in
                 if settings.stores.writesOPML { return try writeOPML() }
                 for bookmark in try Bookmarks.all() {
                     try StandardStream.output.writeForeign(
                         "=> \(bookmark.url) \(bookmark.title)\n")
                 }
             },
-            .action(
-                "add URL [TITLE…]", "bookmark URL, or give it another title",
-                operands: [.url, .text]
-            ) { _, operands throws(FetchError) in
+            .action("add URL [TITLE…]", operands: [.url, .text]) { _, operands throws(FetchError) in
                 try Bookmarks.add(operands[0], title: operands.dropFirst().joined(separator: " "))
             },
-            .action(
-                "remove URL", "remove a bookmark",
-                examples: [
-                    "smallweb bookmarks remove gemini://example.org/": "Remove a bookmark"
-                ],
-                operands: [.bookmark]
-            ) { _, operands throws(FetchError) in
+            .action("remove URL", operands: [.bookmark]) { _, operands throws(FetchError) in
                 try Bookmarks.remove(operands[0])
             },
         ])

@@ -91,19 +91,9 @@ enum History {
 
 extension Command {
     static let history = Command(
-        "history [ACTION]", "list or clear the URLs that were fetched",
-        manual: "Lists or forgets the fetched URLs. Only successful runs with a terminal on "
-            + "standard output or standard error are recorded, without query strings and "
-            + "passwords, the last 2000 of them. --no-history, the same in the config file and "
-            + "SMALLWEB_NO_HISTORY turn it off.",
-        examples: [
-            "smallweb history | head -n 20": "The last twenty visits",
-            "smallweb history clear": "Forget them all",
-        ],
+        "history [ACTION]",
         actions: [
-            .action(
-                "list", "the URLs, the latest first", options: ["json"]
-            ) { settings, _ throws(FetchError) in
+            .action("list", options: ["json"]) { settings, _ throws(FetchError) in
                 try settings.write(History.latest()) { writer, url in
                     writer.begin("visit")
                     writer.member("url", url)
@@ -111,7 +101,7 @@ extension Command {
                     $0 + "\n"
                 }
             },
-            .action("clear", "forget them all") { _, _ throws(FetchError) in
+            .action("clear") { _, _ throws(FetchError) in
                 try History.clear()
             },
         ])

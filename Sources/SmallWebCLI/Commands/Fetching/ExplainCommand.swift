@@ -5,22 +5,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let explain = Command(
-        "explain URL…", "show what a fetch would do, without doing it",
-        manual: "Says for each URL what 'smallweb get' with the same options would do: the plugin, "
-            + "the addresses in the order in which they are tried, proxy, trust, identity, "
-            + "redirects, the file for the body, the settings that come from config files, each "
-            + "with its file and line, and the exact bytes of the first request, with secrets as "
-            + "***. No connection is made and no file is written; only the name is resolved. With "
-            + "--robots the robots file of the server is fetched, and the line that decides is "
-            + "shown. "
-            + "Requests over TLS are shown as they are before encryption, HTTP as version 1.1 "
-            + "has it. 'smallweb explain put URL FILE' shows what put would send.",
-        examples: [
-            "smallweb explain gemini://geminiprotocol.net/": "What get would do",
-            "smallweb explain -O -H 'Accept: text/html' https://example.org/a":
-                "The same with options of get",
-        ],
-        taker: .explain
+        "explain URL…", taker: .explain
     ) { settings, operands throws(FetchError) in
         var (settings, operands) = (settings, operands)
         // `explain put URL FILE`, and the same of get.

@@ -2,20 +2,7 @@
 internal import SmallWeb
 
 extension Command {
-    static let head = Command(
-        "head URL…", "show status, type and certificate",
-        manual: "Fetches the beginning of each reply and shows its status, type, redirects, "
-            + "address, certificate and trust, a block of lines for each URL. HTTP uses HEAD, and "
-            + "its reply header follows the block. Of other protocols the beginning of the reply "
-            + "is read and the connection closed; where there is no status, such as in gopher, "
-            + "that tells a refusal from a page. A server that asks for input is not answered. "
-            + "info is another name for head.",
-        examples: [
-            "smallweb head gemini://geminiprotocol.net/": "Status, certificate, trust",
-            "smallweb head --json https://example.org/ | jq .headers": "As a record",
-        ],
-        taker: .head
-    ) { settings, operands throws(FetchError) in
+    static let head = Command("head URL…", taker: .head) { settings, operands throws(FetchError) in
         var settings = settings
         settings.fetch.wantsHeadAlone = true
         return try GetCommand(settings, operands).run()

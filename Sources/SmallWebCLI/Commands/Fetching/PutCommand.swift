@@ -5,19 +5,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let put = Command(
-        "put URL [FILE|-]", "upload a file to titan:// or spartan://",
-        manual: "Uploads FILE, or standard input for - and for a pipe or file without a FILE, to "
-            + "a titan or spartan URL and prints the reply. For Titan the type comes from the "
-            + "file's name, or where that says nothing from the URL's, unless --mime gives it; "
-            + "Spartan sends the size alone. The body is never sent again after a redirect, nor "
-            + "by --retry once it may have arrived, unless --retry-data is given. 'smallweb "
-            + "explain --data @FILE URL' shows what would be sent.",
-        examples: [
-            "smallweb put titan://example.org/notes/a.gmi a.gmi": "Upload a page",
-            "smallweb put --delete titan://example.org/notes/a.gmi": "Delete a page",
-            "smallweb put spartan://example.org/guestbook note.txt": "Send a file as data",
-        ],
-        operands: [.url, .file], taker: .put
+        "put URL [FILE|-]", operands: [.url, .file], taker: .put
     ) { settings, operands throws(FetchError) in
         guard let url = operands.first, operands.count <= 2 else {
             throw usageError("put wants a URL and a file", hint: "smallweb put titan://host/a FILE")

@@ -9,12 +9,11 @@ extension Command {
     }
 
     private init(_ verb: Verb) {
-        self.init(
-            verb.synopsis, verb.summary, manual: verb.manual, examples: verb.examples,
-            operands: [.url, .text], taker: .verbs
-        ) { settings, operands throws(FetchError) in
+        self.init(verb.synopsis, operands: [.url, .text], taker: .verbs) {
+            settings, operands throws(FetchError) in
             try VerbCommand(verb, settings).run(operands)
         }
+        self.verb = verb
         mainOptions = verb.optionKeys.map(\.option) + verb.options
         optionNames = mainOptions
         canUse = { scheme in

@@ -3,18 +3,7 @@ internal import SmallWeb
 
 extension Command {
     static let help: Command = Command(
-        "help [COMMAND|TOPIC] [WORD…]", "the manual of a command, or a topic",
-        manual: "Shows the manual page of a command, through man(1) when standard output is a "
-            + "terminal and the page is installed, and otherwise a text that the program "
-            + "contains. For an action, such as trust add, it shows the options, and for an "
-            + "option its part of the manual. A number is an exit status. Topics are "
-            + "\(Texts.topics.map(\.name).joined(separator: ", ")).",
-        examples: [
-            "smallweb help get": "The manual page of get",
-            "smallweb help get --retry": "One option of it",
-            "smallweb help exit-status": "The exit statuses",
-        ],
-        operands: [.topic], taker: .others
+        "help [COMMAND|TOPIC] [WORD…]", operands: [.topic], taker: .others
     ) { _, operands throws(FetchError) in
         try StandardStream.output.write(helpText(operands))
         return 0

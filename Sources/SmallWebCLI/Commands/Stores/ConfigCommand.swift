@@ -4,15 +4,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let config = Command(
-        "config [NAME]", "list the settings of the config files",
-        manual: "Lists the options that the config files set, in the order in which they are "
-            + "applied, or those for one option. Options on the command line and in the "
-            + "environment come after them, and win.",
-        examples: [
-            "smallweb config --show-origin": "The settings, with file and line",
-            "smallweb config max-time": "One of them",
-        ],
-        operands: [.optionName], taker: .configured
+        "config [NAME]", operands: [.optionName], taker: .configured
     ) { settings, operands throws(FetchError) in
         let configuration = try Configuration.load(settings, keepsProblems: true)
         let path = UserFiles.path("XDG_CONFIG_HOME", ".config", "config") ?? "a file"

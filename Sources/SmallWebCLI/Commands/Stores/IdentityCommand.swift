@@ -4,20 +4,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let identity = Command(
-        "identity [ACTION] …", "make client certificates, bind them to URLs",
-        manual: "Makes and manages client certificates. An identity is sent only to the URLs that "
-            + "it is bound to with "
-            + "use, and to URLs below them, never after a redirect to another host. Where two are "
-            + "bound, the longer URL wins. gemini and titan URLs count as the same. Identities "
-            + "are PEM files that only you can read; their keys may be encrypted. With --json each "
-            + "identity that is listed, shown, made or imported is a record.",
-        examples: [
-            "smallweb identity new alice": "Make a client certificate",
-            "smallweb identity use alice gemini://example.org/app": "Binds it to a URL",
-            "smallweb identity import --from lagrange ~/.config/lagrange/idents":
-                "Take over those of another client",
-        ],
-        taker: .configured, actions: IdentityCommand.actions)
+        "identity [ACTION] …", taker: .configured, actions: IdentityCommand.actions)
 }
 
 struct IdentityCommand {
@@ -31,72 +18,37 @@ struct IdentityCommand {
 
     fileprivate static let actions: [Command] = [
         .action(
-            "list", "the identities and their URLs",
-            manual: "Lists the identities, one per line: its name, the last day on which its "
-                + "certificate is valid (- if that cannot be read), and the URLs that it is bound "
-                + "to. In a pipe tabs stand between them and there is no header.",
-            options: ["json"]
+            "list", options: ["json"]
         ) { settings, _ throws(FetchError) in try IdentityCommand(settings).list() },
         .action(
-            "new NAME [URL]", "make one, and bind it to URL",
-            examples: [
-                "smallweb identity new bob gemini://example.org/app/": "For one URL"
-            ], operands: [.text, .url], options: ["key-type", "json"]
+            "new NAME [URL]", operands: [.text, .url], options: ["key-type", "json"]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).make(words[0], for: words.dropFirst().first)
         },
         .action(
-            "show NAME", "its certificate, and where it is used",
-            examples: ["smallweb identity show alice": "Its names, dates and hashes"],
-            operands: [.identity], options: ["json"]
+            "show NAME", operands: [.identity], options: ["json"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).show(words[0]) },
-        .action(
-            "use NAME URL", "bind it to URL and all URLs below",
-            examples: [
-                "smallweb identity use alice gemini://example.org/app": "Binds it to a URL"
-            ], operands: [.identity, .url]
-        ) { settings, words throws(FetchError) in
+        .action("use NAME URL", operands: [.identity, .url]) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)
             _ = try command.store.pem(words[0])
             let scope = try command.scope(words[1])
             try command.store.change { $0.add(words[0], scope) }
         },
         .action(
-            "unuse NAME [URL]", "bind it no longer to URL, or to any URL",
-            examples: [
-                "smallweb identity unuse alice": "Remove all its bindings"
-            ], operands: [.identity, .url]
+            "unuse NAME [URL]", operands: [.identity, .url]
         ) { settings, words throws(FetchError) in
             try IdentityCommand(settings).unbind(words[0], from: words.dropFirst().first)
         },
         .action(
-            "import [NAME] CERT [KEY]\nimport --from CLIENT PATH [DIR]",
-            "take over a PEM file, or all of a client",
-            manual: "Makes an identity of a certificate and its key, PEM, named as their file is "
-                + "without a NAME, or of each that another client keeps in PATH. DIR is where the "
-                + "certificates of av-98 are, or those of telescope if they are in another "
-                + "directory.",
-            examples: [
-                "smallweb identity import carol me.crt me.key": "Of two files",
-                "smallweb identity import --from lagrange ~/.config/lagrange/idents":
-                    "All of another client",
-            ],
-            operands: [.file], options: ["from", "key-password-file", "input", "json"]
+            "import [NAME] CERT [KEY]\nimport --from CLIENT PATH [DIR]", operands: [.file],
+            options: ["from", "key-password-file", "input", "json"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).bringIn(words) },
-        .action(
-            "export NAME", "print its certificate and its key",
-            examples: ["smallweb identity export alice > alice.pem": "A copy to keep"],
-            operands: [.identity]
-        ) { settings, words throws(FetchError) in
+        .action("export NAME", operands: [.identity]) { settings, words throws(FetchError) in
             let command = try IdentityCommand(settings)
             try StandardStream.output.writeForeign(command.store.pem(words[0]))
         },
         .action(
-            "remove NAME", "delete it, its key and its bindings",
-            manual: "Deletes an identity, its private key and its bindings. It asks first on a "
-                + "terminal, and wants --force elsewhere.",
-            examples: ["smallweb identity remove --force alice": "Without being asked"],
-            operands: [.identity], options: ["force", "input"]
+            "remove NAME", operands: [.identity], options: ["force", "input"]
         ) { settings, words throws(FetchError) in try IdentityCommand(settings).remove(words[0]) },
     ]
 

@@ -5,23 +5,9 @@ internal import SmallWebRecords
 
 extension Command {
     static let ledger = Command(
-        "ledger [ACTION] …", "merge the ledgers of several workers",
-        manual: "Works on ledgers, the files of --ledger.",
-        examples: [
-            "smallweb ledger merge part0.jsonl part1.jsonl > done.jsonl": "What two workers did"
-        ],
+        "ledger [ACTION] …",
         actions: [
-            .action(
-                "merge FILE…", "the newest record of each URL",
-                manual: "Writes the newest record of each URL, by its time.start, to standard "
-                    + "output: a ledger. Of two from the same moment, and of two without one, the "
-                    + "later in the order of FILEs and lines counts. Records stay in that order. A "
-                    + "last line without its end, which a kill may leave, is left out with a "
-                    + "warning, and so is a line that is not a record of a URL; a ledger "
-                    + "that is in use can be merged. Each FILE is read twice, so it must not be a "
-                    + "pipe. It takes some 150 bytes of memory for each URL, and one line.",
-                operands: [.file]
-            ) { settings, names throws(FetchError) in
+            .action("merge FILE…", operands: [.file]) { settings, names throws(FetchError) in
                 var merge = LedgerMerge(Messages(settings.messages))
                 for name in names { try merge.read(name) }
                 try merge.write()

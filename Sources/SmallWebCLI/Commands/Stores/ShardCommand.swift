@@ -5,21 +5,7 @@ internal import SmallWebRecords
 
 extension Command {
     static let shard = Command(
-        "shard N [FILE…]", "split a list for N workers, by host",
-        manual: "Prints each line of the lists with the number of its part, from 0, and a tab "
-            + "before it; of standard input without a FILE, or for -. Comments and blank lines are "
-            + "left out, requests in JSON stay whole. All URLs of one host and port belong to one "
-            + "part: the first eight bytes of the SHA-256 of host:port, as a number, modulo N. The "
-            + "host is in lower case, an international one in its ASCII form, IPv6 in its shortest "
-            + "form in brackets; the port is always there. Lines without a host belong to part 0. "
-            + "'smallweb get --shard I/N' fetches what this prints with the number I.",
-        examples: [
-            "smallweb shard 4 urls.txt": "The parts of a list",
-            "smallweb shard 4 urls.txt | awk -F '\\t' '{ print $2 > \"part\" $1 \".txt\" }'":
-                "A file for each of four workers",
-        ],
-        operands: [.text, .file],
-        taker: .others
+        "shard N [FILE…]", operands: [.text, .file], taker: .others
     ) { settings, words throws(FetchError) in
         guard let count = ASCII.decimal(words[0].utf8, max: Shard.countMax), count > 0 else {
             throw usageError(

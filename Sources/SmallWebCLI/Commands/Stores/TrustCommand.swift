@@ -5,15 +5,8 @@ internal import SmallWebRecords
 
 extension Command {
     static let trust = Command(
-        "trust [ACTION] …", "show and change the store of known keys",
-        manual: "Shows and changes the store of known keys. HOST may be a URL as well. With --json "
-            + "each entry that is listed, added, replaced, removed or imported is a record.",
-        examples: [
-            "smallweb trust show geminiprotocol.net": "The keys of one host",
-            "smallweb trust check geminiprotocol.net": "Whether its key is the known one",
-            "smallweb trust list": "The keys that are pinned",
-        ],
-        taker: .configured, options: ["known-hosts"], actions: TrustCommand.actions)
+        "trust [ACTION] …", taker: .configured, options: ["known-hosts"],
+        actions: TrustCommand.actions)
 }
 
 struct TrustCommand: Sendable {
@@ -26,80 +19,37 @@ struct TrustCommand: Sendable {
 
     fileprivate static let actions: [Command] = [
         .action(
-            "list", "the keys that are pinned",
-            manual: "Lists the keys that are pinned, one per line: the host and port, the kind (k "
-                + "for a public key, c for a whole certificate), the hash, and the days on which "
-                + "the certificate ends and the key was first and last seen; - stands for a day "
-                + "that is not known. On a terminal the columns have a header, and the hash comes "
-                + "last; in a pipe tabs stand between them.",
-            options: ["json"]
+            "list", options: ["json"]
         ) { settings, _ throws(FetchError) in try TrustCommand(settings).list { _ in true } },
         .action(
-            "show HOST[:PORT]", "the known keys of a host",
-            examples: ["smallweb trust show example.org:1965": "Its key, and since when"],
-            operands: [.knownHost], options: ["json"]
+            "show HOST[:PORT]", operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).show(words[0]) },
         .action(
-            "add HOST[:PORT] [--pin sha256:HEX]", "pin the key of --pin, or the present one",
-            manual: "Pins the key that --pin names, without a connection. Without --pin it "
-                + "connects and pins the key that the server has, if no other is known.",
-            examples: ["smallweb trust add example.net": "The key that it has now"],
-            operands: [.url], options: ["pin", "json"] + ofConnections
+            "add HOST[:PORT] [--pin sha256:HEX]", operands: [.url],
+            options: ["pin", "json"] + ofConnections
         ) { settings, words throws(FetchError) in try TrustCommand(settings).add(words[0]) },
         .action(
-            "replace HOST[:PORT] [--pin sha256:HEX]", "pin another key instead of the known ones",
-            manual: "For a host that is known, pins the key that --pin names instead of all "
-                + "others, without a connection and without a question. Without --pin it "
-                + "connects, shows the old key and the one that the server has now, and asks on a "
-                + "terminal; elsewhere it wants --force. A host that is not known is exit status "
-                + "60.",
-            examples: [
-                "smallweb trust replace --force example.org": "By the key that it has now",
-                "smallweb trust replace example.org --pin \"sha256:$(cat key.sha256)\"":
-                    "By its hash",
-            ],
-            operands: [.knownHost], options: ["pin", "force", "input", "json"] + ofConnections
+            "replace HOST[:PORT] [--pin sha256:HEX]", operands: [.knownHost],
+            options: ["pin", "force", "input", "json"] + ofConnections
         ) { settings, words throws(FetchError) in try TrustCommand(settings).replace(words[0]) },
         .action(
-            "remove HOST[:PORT]", "forget the keys of a host",
-            examples: ["smallweb trust remove example.org": "The next visit is the first"],
-            operands: [.knownHost], options: ["json"]
+            "remove HOST[:PORT]", operands: [.knownHost], options: ["json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).remove(words[0]) },
         .action(
-            "check HOST[:PORT]", "connect and compare, change nothing",
-            manual: "Connects, sends nothing and stores nothing. It exits with 0 for a known key, "
-                + "60 for an unknown server and 90 for a changed key.",
-            examples: ["smallweb trust check example.org": "Whether its key is the known one"],
-            operands: [.knownHost], options: ["json"] + ofConnections
+            "check HOST[:PORT]", operands: [.knownHost], options: ["json"] + ofConnections
         ) { settings, words throws(FetchError) in
             let command = TrustCommand(settings)
             try command.check(words[0])
         },
         .action(
-            "import [--from CLIENT] FILE", "add the keys of another client",
-            manual: "Adds the keys of another client's store, or of another store of smallweb. "
-                + "--from can be left out when only one client writes such lines. Keys that are "
-                + "known stay, unless --replace is given.",
-            examples: [
-                "smallweb trust import --from lagrange ~/.config/lagrange/trusted.2.txt":
-                    "Those of Lagrange"
-            ],
-            operands: [.file], options: ["from", "replace", "json"]
+            "import [--from CLIENT] FILE", operands: [.file], options: ["from", "replace", "json"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).importPins(words[0]) },
         .action(
-            "export --to CLIENT [DIR]", "write the store as another client has it",
-            manual: "Writes the store as another client has it, to standard output, or to DIR for "
-                + "one that keeps a directory.",
-            examples: ["smallweb trust export --to lagrange > trusted.2.txt": "For Lagrange"],
-            operands: [.directory], options: ["to"]
+            "export --to CLIENT [DIR]", operands: [.directory], options: ["to"]
         ) { settings, words throws(FetchError) in try TrustCommand(settings).export(to: words.first)
         },
         Command(
-            "expiring [--within TIME]", "certificates that end soon, for a monitor",
-            manual: "Lists the certificates that end soon, for a monitor: it exits with 0 when "
-                + "there is none, 1 when there is one, and 2 when one has ended already.",
-            examples: ["smallweb trust expiring --within 14d": "In the next two weeks"],
-            operands: [], taker: .others
+            "expiring [--within TIME]", operands: [], taker: .others
         ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() }
         .with(\.optionNames, ["within", "json"]),
     ]

@@ -7,26 +7,10 @@ internal import SmallWebRecords
 internal import SmallWebTesting
 
 extension Command {
-    static let warc = Command(
-        "warc ACTION …", "look into archives, and make fixtures of them",
-        manual: "Works on WARC archives, those of --warc and those of other programs, plain or "
-            + "with a gzip member for each record. A missing FILE is exit status 26, any other "
-            + "file 8, with the offset of the fault.",
-        examples: [
-            "smallweb warc list night.warc.gz": "What is in an archive",
-            "smallweb warc cat night.warc.gz gemini://geminiprotocol.net/": "A page of it",
-            "smallweb get --warc bug.warc.gz gemini://example.org/": "Record what goes wrong",
-            "smallweb warc wire bug.warc.gz Fixtures/": "Make a test of it",
-        ],
-        actions: [list, cat, index, check, wire, from])
+    static let warc = Command("warc ACTION …", actions: [list, cat, index, check, wire, from])
 
     private static let list = Command.action(
-        "list FILE…", "the records of an archive",
-        manual: "Prints a line for each record: offset, type, date, status, media type, size of "
-            + "the block and URL, with tabs between them; - stands for what a record does not "
-            + "have. With --json each is a record of type warc-record. Of a damaged archive the "
-            + "records that are whole are printed, and the exit status is 8.",
-        operands: [.file], options: ["json"]
+        "list FILE…", operands: [.file], options: ["json"]
     ) { settings, names throws(FetchError) in
         try EventLoop().runToEnd { () async throws(FetchError) in
             for name in names { try await WarcCommand(settings).list(name) }
@@ -34,15 +18,7 @@ extension Command {
     }
 
     private static let cat = Command(
-        "cat FILE URL…", "print pages of an archive",
-        manual: "The same as 'smallweb get --replay FILE URL', which takes all options of get: "
-            + "the body of the latest recording of each URL, without asking its server. A URL "
-            + "that is not in FILE is exit status 103.",
-        examples: [
-            "smallweb warc cat night.warc.gz gemini://geminiprotocol.net/ > page.gmi":
-                "Take a page out"
-        ],
-        operands: [.file, .url], taker: .others
+        "cat FILE URL…", operands: [.file, .url], taker: .others
     ) { settings, words throws(FetchError) in
         var settings = settings
         settings.archive.replayed = [words[0]]
@@ -51,12 +27,7 @@ extension Command {
     }.with(\.optionNames, ["json", "output", "raw", "render"])
 
     private static let index = Command.action(
-        "index FILE…", "make FILE.cdxj, an index that others read, too",
-        manual: "Writes FILE.cdxj: a sorted line for each reply, as pywb and cdxj-indexer write "
-            + "it, with the place of the whole exchange. With it a page is replayed without "
-            + "reading the archive before it. An index that is there gets what FILE has more; "
-            + "--warc does that at the end of a run. One that does not fit its FILE is not used.",
-        operands: [.file]
+        "index FILE…", operands: [.file]
     ) { settings, names throws(FetchError) in
         for name in names {
             let count = try CaptureIndex.update(name)
@@ -65,22 +36,13 @@ extension Command {
     }
 
     private static let check = Command.action(
-        "check FILE…", "check digests, lengths and pairs",
-        manual: "Reads the whole archive. The exit status is 8 for a fault, and the message has "
-            + "the offset of the first one. Unknown types of records and digests, and a missing "
-            + "warcinfo, are not faults.",
-        operands: [.file]
+        "check FILE…", operands: [.file]
     ) { settings, names throws(FetchError) in
         for name in names { try WarcCommand(settings).check(name) }
     }
 
     private static let wire = Command.action(
-        "wire FILE DIR", "fixtures of the conversations of an archive",
-        manual: "Writes a file *.wire into DIR for each conversation, which expects what the "
-            + "plugin makes of it now: smallweb-wire(5) says what that is. Existing files are "
-            + "kept. Exchanges of HTTP are left out, since libcurl speaks it. What 'smallweb warc "
-            + "from' has put into an archive comes out as it was.",
-        operands: [.file, .directory], options: ["plugin"]
+        "wire FILE DIR", operands: [.file, .directory], options: ["plugin"]
     ) { settings, words throws(FetchError) in
         let loop = try EventLoop()
         try loop.runToEnd { () async throws(FetchError) in
@@ -89,10 +51,7 @@ extension Command {
     }
 
     private static let from = Command.action(
-        "from DIR FILE", "an archive of fixtures",
-        manual: "Adds the conversation of each file *.wire of DIR to the archive FILE, with the "
-            + "file itself, so that 'smallweb warc wire' makes it again.",
-        operands: [.directory, .file], options: ["plugin"]
+        "from DIR FILE", operands: [.directory, .file], options: ["plugin"]
     ) { settings, words throws(FetchError) in
         try WarcCommand(settings).from(words[0], words[1])
     }

@@ -39,72 +39,22 @@ struct ArchiveSettings: Sendable {
 
 extension Option {
     static let archive: [Option] = [
+        Option(.warc, .archive, .value("FILE") { $0.archive.file = $1 }),
+        Option(.warcSecrets, .archive, .flag { $0.archive.keepsSecrets = $1 }),
+        Option(.replay, .archive, .value("FILE") { $0.archive.replayed.append($1) }),
+        Option(.replayLoose, .archive, .flag { $0.archive.replaysLoosely = $1 }),
+        Option(.cache, .archive.with(scope: .run), .flag { $0.archive.usesCache = $1 }),
         Option(
-            .warc, .archive, "record the network traffic in FILE",
-            manual: "Adds the exact bytes of requests and replies to the WARC archive FILE, above "
-                + "TLS, with addresses, certificates and failures; everything else is as without "
-                + "it. If the name ends in .gz, each record is compressed. An existing archive is "
-                + "continued; an unfinished record at its end is cut off. Answers to prompts for "
-                + "passwords, values from --data @FILE and from files of secrets, passwords in "
-                + "URLs, Authorization, Cookie and Set-Cookie are written as ***. A file that "
-                + "cannot be written ends the run.",
-            example: "smallweb get --warc page.warc.gz gemini://geminiprotocol.net/",
-            .value("FILE") { settings, value in settings.archive.file = value }),
-        Option(
-            .warcSecrets, .archive, "with --warc, write secrets too",
-            manual: "Writes passwords, tokens and cookies into the archive as they were sent.",
-            example: "smallweb get --warc own.warc --warc-secrets gemini://example.org/",
-            .flag { settings, isOn in settings.archive.keepsSecrets = isOn }),
-        Option(
-            .replay, .archive, "answer from the archive FILE alone",
-            manual: "Answers each request from the WARC archive FILE: no name is resolved and no "
-                + "connection is made. A recording must be of the same scheme, host, port and "
-                + "request; several of one request are played in the order of time, then the last "
-                + "one again. Certificates are judged as ever, and nothing is added to the trust "
-                + "store. A request without a recording is not-recorded, status 103. Options for "
-                + "proxies and addresses change nothing. With --warc, what FILE does not have is "
-                + "fetched and recorded there. Repeatable.",
-            example: "smallweb get --replay page.warc.gz gemini://geminiprotocol.net/",
-            .value("FILE") { settings, value in settings.archive.replayed.append(value) }),
-        Option(
-            .replayLoose, .archive, "with --replay, compare URLs alone",
-            manual: "Takes a recording of the same URL, with any request.",
-            example: "smallweb get --replay a.warc --replay-loose https://example.org/",
-            .flag { settings, isOn in settings.archive.replaysLoosely = isOn }),
-        Option(
-            .cache, .archive.with(scope: .run), "keep pages; read them if a server is away",
-            manual: "Keeps each page in an archive of yours below $XDG_CACHE_HOME/smallweb, and "
-                + "answers from there: at once for a page that is younger than --max-age, and for "
-                + "any page when the server cannot be reached or refuses for now, which a note "
-                + "says. Uploads, answers to prompts, and pages that were fetched with an identity "
-                + "or a secret are never kept. Requests with data, or by a method such as DELETE, "
-                + "are always sent. 'smallweb cache' lists what there is.",
-            example: "smallweb open --cache gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.archive.usesCache = isOn }),
-        Option(
-            .cacheSize, .archive.with(scope: .run), "with --cache, size of all pages (256M)",
-            manual:
-                "The size from which the oldest pages go. A page of more than half of it is not "
-                + "kept.",
-            example: "smallweb get --cache --cache-size 1G -O gopher://example.org/9/disk.img",
+            .cacheSize, .archive.with(scope: .run),
             .value("SIZE") { settings, value throws(FetchError) in
                 let size = try OptionValue.size(value, "--cache-size")
                 guard size > 0 else { throw usageError("--cache-size wants more than nothing") }
                 settings.archive.cacheBytesMax = size
             }),
         Option(
-            .maxAge, .archive.with(scope: .run), "with --cache, ask for no younger page (0)",
-            manual: "The age up to which a recording answers without asking the server: a number "
-                + "of seconds, or one with s, m, h, d or w. By default each page of --cache is "
-                + "asked for, and none that --replay has with --warc.",
-            example: "smallweb open --cache --max-age 1h gemini://geminiprotocol.net/",
+            .maxAge, .archive.with(scope: .run),
             .value("TIME", OptionValue.duration) { $0.archive.ageSecondsMax = $1 }),
-        Option(
-            .offline, .archive.with(scope: .run), "answer from the cache alone",
-            manual: "Answers from the pages of --cache, of any age, and asks no server: a page "
-                + "that was not kept is not-recorded, status 103.",
-            example: "smallweb open --offline gemini://geminiprotocol.net/",
-            .flag { settings, isOn in settings.archive.isOffline = isOn }),
+        Option(.offline, .archive.with(scope: .run), .flag { $0.archive.isOffline = $1 }),
     ]
 }
 

@@ -6,18 +6,9 @@ internal import SmallWebPlugins
 extension Option {
     static let programs: [Option] = [
         Option(
-            .plugin, .connection, "use the plugin in DIR, or of that name",
-            manual: "Uses an external plugin: the one in the folder DIR, which must contain a /, "
-                + "or the installed one of that name. It takes precedence over all others for its "
-                + "schemes, even built-in ones. smallweb-plugin(7) describes the folder.",
-            example: "smallweb get --plugin ./dict dict://dict.example.org/word",
-            .value("DIR|NAME") { settings, value in settings.connection.plugins.append(value) }
+            .plugin, .connection, .value("DIR|NAME") { $0.connection.plugins.append($1) }
         ).with(\.values, .plugins),
-        Option(
-            .lang, .store, "plugin new: sh, python or swift",
-            manual: "The language of the program of 'smallweb plugin new': sh, python or swift.",
-            example: "smallweb plugin new --lang python hello-python",
-            .choice("LANG") { $0.stores.language = $1 }),
+        Option(.lang, .store, .choice("LANG") { $0.stores.language = $1 }),
     ]
 
     /// Options declared by built-in plugins, in the plugins' order; shared ones occur once.
@@ -96,8 +87,9 @@ extension Option {
                 }
             }
         var made = Option(
-            nil, short: option.short, group(of: option), option.summary, manual: option.manual,
-            example: option.example, action)
+            nil, short: option.short, group(of: option), action,
+            texts: .init(
+                option.group, option.summary, manual: option.manual, example: option.example))
         if !option.values.isEmpty { made.values = .oneOf { option.values } }
         (made.long, made.key, made.urlKey) = (key, key, option.urlKey)
         return [made]
@@ -127,30 +119,36 @@ extension Option {
         )
         let (command, put) = isForUploads ? ("put", "put: ") : ("get", "")
         let value = Option(
-            nil, group, option.summary, manual: option.manual, example: option.example,
+            nil, group,
             .value("VALUE") { settings, value in
                 settings.fetch.options[key] = .secret(value.systemBytes)
-            }
+            },
+            texts: .init(
+                option.group, option.summary, manual: option.manual, example: option.example)
         ).with(\.isSecret, true).with(\.long, key)
         let others = [
             Option(
-                nil, group, "\(put)where \(option.summary) is",
-                manual: "A file with \(option.manual). It is never an argument, which every user "
-                    + "of the machine could read.",
-                example: "smallweb \(command) --\(key)-file \(key) \(option.example)",
-                .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value }
+                nil, group,
+                .value("FILE") { settings, value in settings.fetch.secretFiles[key] = value },
+                texts: .init(
+                    option.group, "\(put)where \(option.summary) is",
+                    manual: "A file with \(option.manual). It is never an argument, which every "
+                        + "user of the machine could read.",
+                    example: "smallweb \(command) --\(key)-file \(key) \(option.example)")
             ).with(\.long, "\(key)-file"),
             Option(
-                nil, group, "\(put)ask for \(option.summary)",
-                manual: "Asks at the terminal for \(option.manual), and does not show it.",
-                example: "smallweb \(command) --ask-\(key) \(option.example)",
+                nil, group,
                 .flag { settings, isOn in
                     if isOn {
                         settings.fetch.secretsToAsk.insert(key)
                     } else {
                         settings.fetch.secretsToAsk.remove(key)
                     }
-                }
+                },
+                texts: .init(
+                    option.group, "\(put)ask for \(option.summary)",
+                    manual: "Asks at the terminal for \(option.manual), and does not show it.",
+                    example: "smallweb \(command) --ask-\(key) \(option.example)")
             ).with(\.long, "ask-\(key)"),
         ]
         return ((isForUploads ? [] : [value]) + others).map { $0.with(\.key, key) }
