@@ -154,7 +154,7 @@ import Testing
     /// The words that readers have stumbled over, in all that is shipped: messages, comments and
     /// manual, documents and schemas.
     private static let refusedWords =
-        #"(?<!there )\b(is|are)\s+(no\s(?!longer|less|more)|none\b)|\banew\b|\b(no|some)body\b"#
+        #"(?<!there\s)\b(is|are)\s+(no\s(?!longer|less|more)|none\b)|\banew\b|\b(no|some)body\b"#
         + #"|\bfor\s+want\s+of\b|\bof\s+use\b|\bwhoever\b"#
 
     /// Others that comments may have.

@@ -76,7 +76,7 @@ package struct Texts: Sendable {
     }
 
     /// Words of the texts that stand for lists which the program has anyway.
-    private static let facts: KeyValuePairs<String, @Sendable () -> String> = [
+    static let facts: KeyValuePairs<String, @Sendable () -> String> = [
         "{fields}": { Help.wrapped(RecordFields.all(.builtIn).joined(separator: " "), indent: 2) },
         "{identity clients}": { IdentityFormat.names },
         "{keys}": {

@@ -64,8 +64,5 @@ extension OptionValue {
 }
 
 extension CaseIterable where Self: RawRepresentable, RawValue == String {
-    // Avoids `joined`, as its generic metadata would cost time at each start.
-    static var names: String {
-        allCases.reduce("") { $0.isEmpty ? $1.rawValue : $0 + ", " + $1.rawValue }
-    }
+    static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }
