@@ -102,8 +102,8 @@ public struct PageSection: Sendable {
     /// True if the heading has come.
     public var wasFound: Bool { if case .before = part { false } else { true } }
 
-    /// True if the block belongs to the part, which excludes the heading itself. Must be called with
-    /// each block of the page in order.
+    /// True if the block belongs to the part, which excludes the heading itself. Must be called
+    /// with each block of the page in order.
     public mutating func includes(_ block: TextBlock) -> Bool {
         guard case .heading(let level) = block.kind else {
             if case .within = part { return true }

@@ -201,7 +201,8 @@ import Testing
         ["get", "--json", "--stream", "--inline-max", "3"],
         ["get", "--json", "--remote-name", "--body", "base64"],
         ["get", "--json", "--output", "a", "--body", "text"],
-        ["get", "--continue", "--time-cond", "2026-11-20"], ["open", "--unix-socket", "a", "--ipv6"],
+        ["get", "--continue", "--time-cond", "2026-11-20"],
+        ["open", "--unix-socket", "a", "--ipv6"],
         ["get", "--hyperlink", "always", "--render", "html"],
         ["get", "--head", "--fail-with-body"], ["get", "--body", "none", "--fail-with-body"],
     ])

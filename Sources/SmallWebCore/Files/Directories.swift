@@ -35,7 +35,7 @@ package func fileKind(_ path: String) -> mode_t? {
     return stat(path, &facts) == 0 ? facts.st_mode & S_IFMT : nil
 }
 
-/// Size in bytes of an open file; `nil` if it is no regular one, or fstat fails.
+/// Size in bytes of an open file; `nil` if it is not a regular one, or fstat fails.
 package func regularFileBytes(_ file: Int32) -> Int? {
     var facts = stat()
     let isRegular = fstat(file, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG

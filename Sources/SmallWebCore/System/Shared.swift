@@ -3,8 +3,9 @@
 /// Copy-on-write storage: a copy costs one reference, and so does a variable in the frame of an
 /// async function that waits for a server.
 //
-// Inlined, so that a property found by a key path is a load from memory. `@unchecked`: a value is
-// only changed while it has one owner.
+// Inlined, so that a property found by a key path is a load from memory.
+//
+// @unchecked: a value is only changed while it has one owner.
 @frozen @usableFromInline package struct Shared<Value: Sendable>: @unchecked Sendable {
     @usableFromInline package final class Box {
         // Only changed while it has one owner, by one access to that owner at a time.
