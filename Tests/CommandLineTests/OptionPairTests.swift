@@ -163,7 +163,7 @@ import Testing
                         refused += 1
                         let text = refusal.message
                         #expect(
-                            text.contains("--\(first.long)") && text.contains("--\(second.long)"),
+                            [first, second].allSatisfy { text.contains("--\($0.long)") },
                             "\(command.name): \(text)")
                         #expect(throws: FetchError.self, "\(command.name): \(text)") {
                             try both.checkRules(["gopher://h.test/"])

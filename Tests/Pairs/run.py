@@ -4,10 +4,10 @@
 
 usage: run.py SMALLWEB LOOPBACK [COMMAND…]
 
-Each pair is run as one, the other, and both. Both must have an effect, or one overrides the other by
-a row of OptionTable+Rules.swift, or they are refused with both names; anything else is silent, and
-fails. Seen are standard output and error, the status, files, and what a server got. The scenes are
-in table.py; an option that is neither there nor in its list of reasons fails, too.
+Each pair is run as one, the other, and both. Both must have an effect, or one overrides the other
+by a row of OptionTable+Rules.swift, or they are refused with both names; anything else is silent,
+and fails. Seen are standard output and error, the status, files, and what a server got. The scenes
+are in table.py; an option that is neither there nor in its list of reasons fails, too.
 """
 
 import collections
@@ -102,7 +102,8 @@ class Runner:
             (home / name).write_text("old")
             os.utime(home / name, (OLD, OLD))
         url = WEB[0].format(**places)
-        (home / "urls").write_text(url.replace("page", "listed") + "\n")
+        listed = COMMANDS[command][0].format(**places).replace("page", "listed")
+        (home / "urls").write_text(listed + "\n")
         (home / "etag").write_text('"abc"\n')
         (home / "conf").write_text("user-agent = configured\n")
         (home / "secret").write_text("user:word\n")
@@ -162,6 +163,13 @@ def joined(*parts):
     return words
 
 
+def is_silent(runner, command, needs, one, other):
+    """True if it is so a second time: now and then a connection is used again, or is not."""
+    plain, first, second, both = (runner.run(command, joined(tuple(needs), *words)) for words in (
+        (), (one.words,), (other.words,), (one.words, other.words)))
+    return both in (first, second) and plain not in (first, second)
+
+
 def check(runner, command, names, rows):
     """Prints what is silent; returns how many pairs were tried, and how many failed."""
     scenes = scenes_of(command, names)
@@ -169,7 +177,8 @@ def check(runner, command, names, rows):
     for name, scene in scenes.items():
         # A need that the command does not take.
         needed = [word[2:] for word in scene.needs if word.startswith("--")]
-        if all(word in names for word in needed) and ("-O" not in scene.needs or "remote-name" in names):
+        can_name = "-O" not in scene.needs or "remote-name" in names
+        if can_name and all(word in names for word in needed):
             usable[name] = scene
         elif "-O" in scene.needs and "output" in names:
             usable[name] = Scene(*scene.words, needs=("-o", "f"))
@@ -177,7 +186,10 @@ def check(runner, command, names, rows):
     alone = {n: (runner.result(command, s.needs), runner.result(command, joined(s.needs, s.words)))
              for n, s in usable.items()}
     idle = [n for n, (without, with_it) in alone.items() if without.result() == with_it.result()]
-    shown = {n: s for n, s in usable.items() if n not in idle}
+    # An option of a plugin that is not for this command's question is refused by its name.
+    refused = [n for n, (_, with_it) in alone.items() if with_it.result()[0][0][0] in (2, 3)
+               and n not in idle and not with_it.result()[2]]
+    shown = {n: s for n, s in usable.items() if n not in idle and n not in refused}
     tried = []
     for (one, a), (other, b) in itertools.combinations(shown.items(), 2):
         option, second = one.split()[0], other.split()[0]
@@ -214,14 +226,16 @@ def check(runner, command, names, rows):
             counts["of a need"] += 1
         elif both == first and stops(one) or both == second and stops(other):
             counts["nothing is fetched"] += 1
-        elif both in (first, second):
+        elif both in (first, second) and is_silent(
+                runner, command, needs, shown[one], shown[other]):
             failures += 1
             ignored = other if both == first else one
             print(f"not ok - {command} {line}: --{ignored} is ignored")
         else:
             counts["both"] += 1
-    print(f"{'not ok' if failures else 'ok'} - {command}: {len(tried)} pairs of {len(shown)} options,"
-          f" {dict(counts)}, {failures} silent; without effect: {', '.join(idle)}", flush=True)
+    print(f"{'not ok' if failures else 'ok'} - {command}: {len(tried)} pairs of {len(shown)}"
+          f" options, {dict(counts)}, {failures} silent; without effect: {', '.join(idle)};"
+          f" refused alone: {', '.join(refused)}", flush=True)
     return failures, set(shown)
 
 

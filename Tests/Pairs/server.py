@@ -11,8 +11,8 @@ import threading
 
 DATE = "Fri, 20 Nov 2026 22:17:13 GMT"
 PAGE = (
-    b"# Title\n\nText of the page, long enough to be wrapped somewhere or other on its way, it may be,"
-    b" with more words.\n=> /RUN/a 2026-11-20 A link\n=> /RUN/b/c 2026-11-19 Another\n"
+    b"# Title\n\nText of the page, long enough to be wrapped somewhere or other on its way, it may"
+    b" be, with more words.\n=> /RUN/a 2026-11-20 A link\n=> /RUN/b/c 2026-11-19 Another\n"
     b"## Part\n=> /RUN/part 2026-11-18 Third\n* item\n"
 )
 seen = {}
@@ -55,19 +55,20 @@ class Web(http.server.BaseHTTPRequestHandler):
         known = ("host", "connection", "content-length")
         fields = sorted(f"{k}: {v}" for k, v in self.headers.items() if k.lower() not in known)
         count = note(run, f"{door} {self.command} {path} {fields} {sent!r}")
+        plain = [("Content-Type", "text/plain")]
         headers = [("Content-Type", "text/gemini"), ("ETag", '"abc"'), ("Last-Modified", DATE)]
         body = PAGE.replace(b"RUN", run.encode())
         if name == "robots.txt" or path.startswith("/robots.txt"):
-            return self.reply(200, b"User-agent: *\nDisallow: /*/gone\n", [("Content-Type", "text/plain")])
+            return self.reply(200, b"User-agent: *\nDisallow: /*/gone\n", plain)
         if name == "changing":
             body += b"=> /%s/new%03d 2026-11-21 News %d\n" % (run.encode(), count, count)
             headers = headers[:1]
         if name == "moved":
             return self.reply(302, b"", [("Location", f"/{run}/here")])
         if name == "gone":
-            return self.reply(404, b"the page is gone\n", [("Content-Type", "text/plain")])
+            return self.reply(404, b"the page is gone\n", plain)
         if name == "busy":
-            return self.reply(503, b"later\n", [("Content-Type", "text/plain"), ("Retry-After", "0")])
+            return self.reply(503, b"later\n", [*plain, ("Retry-After", "0")])
         if name == "empty":
             return self.reply(200, b"", headers[:1])
         if self.headers.get("If-None-Match") == '"abc"' or self.headers.get("If-Modified-Since"):

@@ -3,7 +3,9 @@
 
 
 class Scene:
-    """The words of a command line; `stops` if their effect is that nothing is delivered. {web}, {other}, {unix} are filled in by run.py."""
+    """The words of a command line; `stops` if their effect is that nothing is delivered.
+
+    {web}, {other}, {unix} are filled in by run.py."""
 
     def __init__(self, *words, needs=(), stops=False):
         self.words, self.needs, self.stops = words, needs, stops
@@ -22,12 +24,14 @@ SCENES = {name: flag(name) for name in (
     "delete cache").split()}
 SCENES |= {
     "output": Scene("-o", "f"), "output-dir": Scene("--output-dir", "od", needs=("-O",)),
-    "fail-early": flag("fail-early", stops=True), "tree": flag("tree", "-O"), "no-clobber": flag("no-clobber", "-O"),
+    "fail-early": flag("fail-early", stops=True), "tree": flag("tree", "-O"),
+    "no-clobber": flag("no-clobber", "-O"),
     "overwrite": flag("overwrite", "-O"), "skip-existing": flag("skip-existing", "-O", stops=True),
     "if-changed": flag("if-changed", "-O"), "remote-time": flag("remote-time", "-O"),
     "create-dirs": flag("create-dirs", "-o", "new/f"),
     "dump-header": Scene("-D", "hd"), "continue-at": Scene("-C", "3"),
-    "time-cond": Scene("-z", "2026-11-25", stops=True), "etag-compare": Scene("--etag-compare", "etag", stops=True),
+    "time-cond": Scene("-z", "2026-11-25", stops=True),
+    "etag-compare": Scene("--etag-compare", "etag", stops=True),
     "etag-save": Scene("--etag-save", "tag"), "write-out": Scene("-w", "%{{size}} %{{url}}\\n"),
     "render": Scene("--render", "html"), "hyperlink": Scene(
         "--hyperlink", "always", needs=("--render", "plain")),
@@ -58,13 +62,13 @@ SCENES |= {
     "format": Scene("--format", "json"), "max-entries": Scene("--max-entries", "1"),
     "under": Scene("--under", "Part"), "state": Scene("--state", "st"),
     "name": Scene("--name", "mine"), "ignore": Scene("--ignore", "News"),
-    "exec": Scene("--exec", "echo ran"), "scope": Scene("--scope", "all"),
-    "depth": Scene("--depth", "0"), "max-pages": Scene("--max-pages", "1"),
+    "exec": Scene("--exec", "echo ran"), "scope": Scene("--scope", "any"),
+    "depth": Scene("--depth", "0"), "max-pages": Scene("--max-pages", "2"),
     "per-host-pages": Scene("--per-host-pages", "1"), "include": Scene("--include", "/a"),
-    "exclude": Scene("--exclude", "/a"), "types": Scene("--types", "text/plain"),
+    "exclude": Scene("--exclude", "/a"), "types": Scene("--types", "text/plain", stops=True),
     "mirror": Scene("--mirror", "copy"), "mime": Scene("--mime", "text/plain"),
     "abbrev": Scene("--abbrev", "4"), "match": Scene("--match", "v1*"),
-    "max-count": Scene("--max-count", "1"), "since": Scene("--since", "2026-11-20"),
+    "max-count": Scene("--max-count", "1"), "since": Scene("--since", "2026-11-20", stops=True),
     "cache-size": Scene("--cache-size", "1k", needs=("--cache",)),
 }
 # Words of other commands for the same name.
@@ -109,6 +113,10 @@ DECIDED = {
     ("continue-at", "skip-existing"): PART,
     ("output", "remote-name"): "--remote-name is for each body without an --output",
     ("output", "tree"): "the same",
+    ("quiet", "silent"): "--silent is no messages at all",
+    ("input-file", "summary"): "a list has one anyway",
+    ("symref", "tags"): "what HEAD leads to is listed with HEAD alone",
+    ("heads", "symref"): "the same",
     ("output", "overwrite"): "--output replaces by default",
     ("output", "if-changed"): "--output replaces by default what --remote-name keeps",
     ("location", "max-redirs"): "--no-location follows none, of however many",

@@ -90,6 +90,9 @@ struct ReferenceReader {
             guard let id = ObjectID(hex: ref.oid) else { continue }
             let found = pack.find(id) == nil ? others : pack
             let date = try Self.date(of: try found.required(id)).map(UTCDate.second)
+            if query.showsSymrefs, let target = ref.symref {
+                lines += "ref: \(target)\t\(ref.name)\n".utf8
+            }
             lines += "\(ref.oid)\t\(ref.name)\t\(date ?? "")\n".utf8
             guard wantsItems else { continue }
             var item = ref.item
