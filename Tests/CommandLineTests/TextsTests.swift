@@ -12,6 +12,7 @@ import Testing
     @Test func eachOptionHasItsEntryAndNoneIsLeftOver() {
         let names = Texts.entries(of: PackageResources.options_txt).map(\.name)
         #expect(Set(names) == Set(Option.own.map(\.long)) && names.count == Option.own.count)
+        #expect(names == names.sorted())
         for option in Option.all {
             #expect(!option.summary.isEmpty && !option.example.isEmpty, "\(option.long)")
             #expect(option.isSecret || option.manual.hasSuffix("."), "\(option.long)")
@@ -21,7 +22,7 @@ import Testing
     @Test func eachCommandHasItsEntryAndNoneIsLeftOver() {
         let names = Texts.entries(of: PackageResources.commands_txt).map(\.name)
         #expect(Set(names) == Set(Self.commands.map(\.name)))
-        #expect(names.count == Self.commands.count)
+        #expect(names.count == Self.commands.count && names == names.sorted())
         for command in Self.commands {
             #expect(!command.summary.isEmpty && !command.manual.isEmpty, "\(command.name)")
             for (line, use) in command.examples {

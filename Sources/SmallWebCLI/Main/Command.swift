@@ -34,7 +34,7 @@ package struct Command: Sendable, Adjustable {
     package var examples: [(String, String)] {
         verb.map { $0.examples.map { ($0, $1) } } ?? texts.examples
     }
-    private var texts: Texts { Texts.commands[name, default: .missing] }
+    private var texts: Texts { Texts.command(name) }
     /// Kinds of the operands in order; the last one also stands for all further operands.
     let operands: [Operand]
     /// Selects options by ``Option/takers``.

@@ -189,7 +189,7 @@ package struct Option: Sendable, Adjustable {
     /// Full sentences for the manual.
     package var manual: String { declared?.manual ?? texts.manual }
     package var example: String { declared?.example ?? texts.examples.first?.line ?? "" }
-    private var texts: Texts { Texts.options[long, default: .missing] }
+    private var texts: Texts { Texts.option(long) }
     let action: Action
     var values: Values
     /// True for a secret value: never shown, and allowed in config files but not as an argument.

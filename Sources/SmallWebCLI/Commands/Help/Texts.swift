@@ -9,10 +9,6 @@ internal import SmallWebRecords
 /// lines between them, or the page of a topic as it is printed; then `= EXAMPLE`, which may have
 /// its purpose below it, indented.
 package struct Texts: Sendable {
-    /// By long name.
-    package static let options = byName(PackageResources.options_txt)
-    /// By name; of an action `COMMAND ACTION`.
-    package static let commands = byName(PackageResources.commands_txt)
     /// In the order of the file.
     package static let topics = entries(of: PackageResources.topics_txt)
 
@@ -21,8 +17,32 @@ package struct Texts: Sendable {
 
     private let bytes: ArraySlice<UInt8>
 
-    private static func byName(_ file: [UInt8]) -> [String: Texts] {
-        Dictionary(entries(of: file)) { first, _ in first }
+    /// Finds the entry of an option by its long name.
+    static func option(_ name: String) -> Texts { find(name, in: PackageResources.options_txt) }
+
+    /// - Parameter name: Of an action `COMMAND ACTION`.
+    static func command(_ name: String) -> Texts { find(name, in: PackageResources.commands_txt) }
+
+    /// Halves a file that is sorted by name, until the entry is found.
+    private static func find(_ name: String, in file: [UInt8]) -> Texts {
+        let mark = UInt8(ascii: "#")
+        var (low, high) = (0, file.count)
+        while low < high {
+            let middle = (low + high) / 2
+            guard let start = file[middle...].firstLineFeed(before: mark), start < high else {
+                high = middle
+                continue
+            }
+            let rest = file[(start + 1)...]
+            let end = rest.firstLineFeed ?? rest.endIndex
+            let found = rest[..<end].dropFirst(2)
+            if found.elementsEqual(name.utf8) {
+                let last = rest.firstLineFeed(before: mark) ?? rest.endIndex
+                return Texts(bytes: rest[end..<last].dropFirst())
+            }
+            if found.lexicographicallyPrecedes(name.utf8) { low = end } else { high = middle }
+        }
+        return missing
     }
 
     /// Finds the entries, and decodes no more than their names.
