@@ -50,7 +50,7 @@ VARYING = [
     (TIMES, rb"\1N"), (rb"\d{4}-\d\d-\d\dT[0-9:.]+Z?", b"DATE"),
     (rb"(?i)(date|server): [^\r\n]*", b""), (rb"[0-9.]+ ?m?s\b", b"TIME"),
     (rb"urn:uuid:[0-9a-f-]+", b"UUID"), (rb"(127\.0\.0\.1|port)([: \"]+)\d+", rb"\1\2PORT"),
-    (rb"r\d{6}", b"rNNNNNN"), (rb"sha\d+:[0-9A-Za-z]+", b"DIGEST"),
+    (rb"r\d{6}", b"rNNNNNN"), (rb"sha\d+:[0-9A-Za-z]+|\b[0-9a-f]{64}\b", b"DIGEST"),
 ]
 
 

@@ -23,6 +23,7 @@ SCENES = {name: flag(name) for name in (
     "progress-bar tags heads dates symref null long exact-match exit-code patch tar "
     "delete cache").split()}
 SCENES |= {
+    "continue": flag("continue", "-O"),
     "output": Scene("-o", "f"), "output-dir": Scene("--output-dir", "od", needs=("-O",)),
     "fail-early": flag("fail-early", stops=True), "tree": flag("tree", "-O"),
     "no-clobber": flag("no-clobber", "-O"),
@@ -35,7 +36,7 @@ SCENES |= {
     "etag-save": Scene("--etag-save", "tag"), "write-out": Scene("-w", "%{{size}} %{{url}}\\n"),
     "render": Scene("--render", "html"), "hyperlink": Scene(
         "--hyperlink", "always", needs=("--render", "plain")),
-    "fields": Scene("--fields", "url,body,text", needs=JSON),
+    "fields": Scene("--fields", "url,body", needs=JSON),
     "body": Scene("--body", "base64", needs=JSON), "body none": Scene("--body", "none"),
     "body file": Scene("--body", "file", needs=JSON),
     "inline-max": Scene("--inline-max", "5", needs=JSON), "stream": flag("stream", *JSON),
@@ -45,7 +46,7 @@ SCENES |= {
     "proto": Scene("--proto", "gopher", stops=True), "location": Scene("--no-location"),
     "input-file": Scene("--input-file", "urls"), "retry": Scene("--retry", "1"),
     "ledger": Scene("--ledger", "lg"), "shard": Scene("--shard", "{shard}/2", stops=True),
-    "only": Scene("--only", "refused", needs=("--ledger", "known")),
+    "only": Scene("--only", "timeout", needs=("--ledger", "known"), stops=True),
     "deadline": Scene("--deadline", "0", stops=True), "exit-status": Scene("--exit-status", "run"),
     "header": Scene("-H", "X-Own: a"), "user-agent": Scene("-A", "me"),
     "referer": Scene("-e", "http://h.test/"), "request": Scene("-X", "PURGE"),
@@ -59,7 +60,7 @@ SCENES |= {
     "resolve": Scene("--resolve", "127.0.0.1:{web}:127.0.0.1"),
     "show-error": flag("show-error", "--silent"), "config": Scene("-K", "conf"),
     "color": Scene("--color", "always"), "progress": Scene("--progress", "json"),
-    "format": Scene("--format", "json"), "max-entries": Scene("--max-entries", "1"),
+    "format": Scene("--format", "rss"), "max-entries": Scene("--max-entries", "1"),
     "under": Scene("--under", "Part"), "state": Scene("--state", "st"),
     "name": Scene("--name", "mine"), "ignore": Scene("--ignore", "News"),
     "exec": Scene("--exec", "echo ran"), "scope": Scene("--scope", "any"),
@@ -73,10 +74,11 @@ SCENES |= {
 }
 # Words of other commands for the same name.
 OF_COMMANDS = {
-    ("refs", "format"): Scene("--format", "%(refname)"), ("log", "format"): Scene("--format", "%h"),
+    ("refs", "format"): Scene("--format", "full"), ("log", "format"): Scene("--format", "full"),
 }
 TLS = "needs TLS, whose options tests of trust and identities judge; rows of the rules hold"
 TIME = "changes when, not what: tests of queues and limits measure that"
+ONE = "the demonstration repository has one commit, one tag, and names without a line end"
 UNSHOWN = {
     "trust": TLS, "pin": TLS, "known-hosts": TLS, "identity": TLS, "cert": TLS, "key": TLS,
     "key-password-file": TLS, "insecure": TLS,
@@ -96,6 +98,10 @@ UNSHOWN = {
     "isolate": "is for SOCKS", "plugin": "adds schemes", "no-config": "there is no file",
     "as": "is for robots files of Gemini", "add": "goes with a state that is there",
     "prefix": "needs --tar of a repository", "strip": "the same", "lfs": "needs large files",
+    "all": "is for menus of gopher", "delete": "is for Titan, which needs TLS",
+    "mime": "the same", "tar": "needs a repository", "exit-code": "needs a question without answer",
+    "abbrev": ONE, "exact-match": ONE, "match": ONE, "max-count": ONE, "null": ONE, "patch": ONE,
+    "progress": "is for transfers that take a second", "progress-bar": "is for a terminal",
     "ask-token": "asks at a terminal", "token-file": "is for Titan, which needs TLS",
     "color": "without a terminal there is none but with --render",
 }
@@ -115,6 +121,7 @@ DECIDED = {
     ("output", "tree"): "the same",
     ("quiet", "silent"): "--silent is no messages at all",
     ("input-file", "summary"): "a list has one anyway",
+    ("max-pages", "per-host-pages"): "the smaller one decides about one host",
     ("symref", "tags"): "what HEAD leads to is listed with HEAD alone",
     ("heads", "symref"): "the same",
     ("output", "overwrite"): "--output replaces by default",
