@@ -215,6 +215,14 @@ import Testing
         #expect(smallweb.home.names.isEmpty)
     }
 
+    /// A file to send is not a URL without an --output.
+    @Test func theFileOfAnUploadIsNotAnotherURL() throws {
+        let words = ["put", "--json", "-o", "a", "--body", "base64", "spartan://127.0.0.1:1/", "b"]
+        let result = try Smallweb().run(words)
+        #expect(result.status == 2)
+        #expect(result.errors.contains("--output and --body exclude each other"))
+    }
+
     @Test(arguments: ["with-links", "events", "inline-max", "summary"])
     func recordsAreAskedForInEveryCommand(_ name: String) throws {
         let words = ["crawl", "--\(name)"] + (name == "inline-max" ? ["1k"] : [])

@@ -24,7 +24,7 @@ import tempfile
 import threading
 import urllib.request
 
-from table import DECIDED, FAILS, OF_COMMANDS, SCENES, UNSHOWN, Scene
+from table import COMMON, DECIDED, FAILS, OF_COMMANDS, SCENES, UNSHOWN, Scene
 
 HERE = pathlib.Path(__file__).resolve().parent
 OPTIONS = HERE.parents[1] / "Sources/SmallWebCLI/Options"
@@ -48,6 +48,7 @@ TIMES = (rb'("(?:start|queue|namelookup|connect|proxy|appconnect|pretransfer|sta
          rb'|total|seconds|sent|received|requests|per_second|[a-z]+_ms)":)[0-9.e-]+(?=[,}])')
 VARYING = [
     (TIMES, rb"\1N"), (rb"\d{4}-\d\d-\d\dT[0-9:.]+Z?", b"DATE"),
+    (rb"\w{3}, \d\d \w{3} \d{4} \d\d:\d\d:\d\d GMT", b"DATE"),
     (rb"(?i)(date|server): [^\r\n]*", b""), (rb"[0-9.]+ ?m?s\b", b"TIME"),
     (rb"urn:uuid:[0-9a-f-]+", b"UUID"), (rb"(127\.0\.0\.1|port)([: \"]+)\d+", rb"\1\2PORT"),
     (rb"r\d{6}", b"rNNNNNN"), (rb"sha\d+:[0-9A-Za-z]+|\b[0-9a-f]{64}\b", b"DIGEST"),
@@ -193,7 +194,7 @@ def check(runner, command, names, rows):
     tried = []
     for (one, a), (other, b) in itertools.combinations(shown.items(), 2):
         option, second = one.split()[0], other.split()[0]
-        if option == second:
+        if option == second or command != "get" and {option, second} <= COMMON:
             continue
         needs = joined(a.needs, b.needs)
         first_needs_second = set(b.words) <= set(a.needs) or set(a.words) <= set(b.needs)

@@ -109,6 +109,9 @@ UNSHOWN = {
 # Pairs of which one has no effect beside the other, and the sentence of the manual that says so.
 PART = "decides about an older FILE once FILE.part is continued: ContinueTests has them all"
 DECIDED = {
+    ("body", "inline-max"): "a body that is too large is left out in any form",
+    ("fields", "symref"): "--fields says which members there are",
+    ("fields", "with-links"): "the same",
     ("continue", "if-changed"): PART,
     ("continue", "no-clobber"): PART,
     ("continue", "overwrite"): PART,
@@ -133,6 +136,10 @@ DECIDED = {
     ("ipv6", "proxy"): "explain looks up nothing for a proxy's address",
     ("connect-to", "ipv6"): "explain shows the address and dials nothing",
 }
+# What the one fetcher of all commands does: two of these are tried with get alone.
+COMMON = set(
+    "netrc max-redirs proto location header user-agent referer request cache warc replay offline"
+    " proxy noproxy proxy-auth connect-to unix-socket ipv6 config retry".split())
 # Results by which a command of one URL is over before the other option can matter.
 FAILS = {("put", "proxy"), ("refs", "proxy"), ("refs", "unix-socket"), ("log", "proxy"),
          ("log", "unix-socket"), ("describe", "proxy"), ("describe", "unix-socket")}

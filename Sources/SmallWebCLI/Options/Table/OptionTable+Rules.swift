@@ -14,9 +14,11 @@ extension Rule {
 
     /// True if each body has a file.
     private static func namesAllFiles(_ settings: Settings, _ operands: [String]) -> Bool {
-        let count = settings.output.files.count
+        let (count, urls) = (
+            settings.output.files.count, operands.count { URI.scheme(of: $0) != nil }
+        )
         return settings.output.usesRemoteName || settings.crawl.mirror != nil
-            || 1...max(1, count) ~= operands.count && count > 0 && settings.run.lists.isEmpty
+            || 1...max(1, count) ~= urls && count > 0 && settings.run.lists.isEmpty
                 && !operands.contains(where: OperandSource.isList)
     }
 
