@@ -174,7 +174,7 @@ generated:
 TEST_PARTS := unit-commands unit-more-commands unit-programs unit unit-proxies manual
 RELEASE_PARTS := git terminals protocols one-containment programs
 OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
-	more-programs packages crawls pairs
+	more-programs packages crawls
 # containment is one-containment in the other modes as well.
 ALL_PARTS := $(OTHER_PARTS) $(filter-out one-containment,$(RELEASE_PARTS)) $(TEST_PARTS)
 PARTS_OF_test := $(TEST_PARTS)
@@ -310,11 +310,11 @@ shells: all-deps build
 packages: all-deps build
 	Tests/Packaging/run.sh $(BIN)
 
-# The documentation of the library, the web site, charts and pictures.
-# All pairs of options of each command that fetches, on the debug binary.
+# All pairs of options of each command that fetches, on the debug binary: five minutes, by hand.
 pairs: debug-binaries
 	python3 Tests/Pairs/run.py .build/debug/smallweb .build/debug/smallweb-loopback
 
+# The documentation of the library, the web site, charts and pictures.
 documents: all-deps build docc
 	Tests/Web/run.sh
 	python3 Tests/Benchmark/charts.py --check docs/bench
