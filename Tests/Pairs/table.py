@@ -91,6 +91,7 @@ UNSHOWN = {
     "proto-redir": "needs a redirect to another scheme", "fallback-curl": "needs another scheme",
     "ipv4": "the servers have such addresses only", "resolve": "the same address",
     "retry-data": "needs --retry and --data, which are measured",
+    "allow-empty": "over HTTP an empty page is one; gopher, Finger and Nex have tests of it",
     "warc-secrets": "needs secrets", "replay-loose": "needs an archive",
     "max-age": "needs pages of an age", "cache-size": "needs many pages",
     "stop-known": "needs a ledger of the same command line: tests of ledgers have it",
@@ -110,6 +111,8 @@ UNSHOWN = {
 PART = "decides about an older FILE once FILE.part is continued: ContinueTests has them all"
 DECIDED = {
     ("body", "inline-max"): "a body that is too large is left out in any form",
+    ("body file", "create-dirs"): "-o, which it needs, has a record's body in the file already",
+    ("body", "create-dirs"): "the same",
     ("fields", "symref"): "--fields says which members there are",
     ("fields", "with-links"): "the same",
     ("continue", "if-changed"): PART,
