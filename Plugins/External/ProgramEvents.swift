@@ -161,7 +161,6 @@ struct ProgramEventReader {
         head.wantsSensitiveInput = try flag(value, "sensitive")
         // With other classes these flags have no meaning.
         head.isGone = try flag(value, "gone") && replyClass == .permanentFailure
-        head.isMissing = head.isGone
         head.isUnchanged = try flag(value, "unchanged") && replyClass == .success
         head.validator = try text(value, "validator")
         let validator = head.validator ?? ""

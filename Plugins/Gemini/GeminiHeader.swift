@@ -53,7 +53,7 @@ struct GeminiHeader: Hashable {
         case 3:
             head.redirectTarget = meta
             head.isPermanentRedirect = status == 31
-        case 5: (head.isGone, head.isMissing) = (status == 52, status == 52 || status == 51)
+        case 5: (head.isGone, head.isMissing) = (status == 52, status == 51)
         default:
             // Seconds until specification 0.16, free text since: used if it is a number.
             let isNumber = !meta.isEmpty && meta.utf8.allSatisfy(ASCII.isDigit)

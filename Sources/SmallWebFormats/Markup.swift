@@ -28,8 +28,9 @@ public struct MarkupWriter: Sendable {
 
     /// Converts a block.
     ///
-    /// - Parameter target: Where a link leads: an absolute URL that is safe to follow, or `nil` to
-    ///   write its label alone; and trusted markup after the link. Called for each link in order.
+    /// - Parameter target: Where a block of the kind ``TextBlock/Kind/link`` leads: an absolute URL
+    ///   that is safe to follow, or `nil` to write its label alone; and trusted markup after the
+    ///   link. Of links in other blocks the labels are written alone.
     public mutating func block(
         _ block: TextBlock,
         to target: (TextBlock.Link) -> (url: String?, note: String) = { _ in (nil, "") }

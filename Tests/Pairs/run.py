@@ -39,6 +39,8 @@ COMMANDS = {
     "feed": CHANGING, "watch": CHANGING, "refs": GIT, "log": GIT, "describe": GIT,
     "crawl": WEB[:2] + ("--per-host-delay", "0"),
 }
+# Options of which others have need.
+NAMED = {"-o": "output", "-O": "remote-name"}
 # Commands that compare with the last run are run twice.
 TWICE = ("feed", "watch")
 PATIENCE = 60
@@ -206,6 +208,7 @@ def check(runner, command, names, rows):
         tried.append((one, other, needs, runs))
     failures = 0
     counts = collections.Counter()
+    decided = rows | set(map(frozenset, DECIDED))
 
     def stops(name):
         return shown[name].stops or (command, name) in FAILS
@@ -221,14 +224,16 @@ def check(runner, command, names, rows):
             if named < 2 and first[0][0][0] != 2 and second[0][0][0] != 2:
                 failures += 1
                 print(f"not ok - {command} {line}: refused without both names: {errors!r}")
-        elif pair in rows or pair in map(frozenset, DECIDED):
-            counts["overridden"] += 1
         elif plain in (first, second) or 2 in (first[0][0][0], second[0][0][0]):
             counts["of a need"] += 1
         elif both == first and stops(one) or both == second and stops(other):
             counts["nothing is fetched"] += 1
-        elif both in (first, second) and is_silent(
-                runner, command, needs, shown[one], shown[other]):
+        elif both not in (first, second):
+            counts["both"] += 1
+        elif pair in decided or any(frozenset((NAMED.get(need), name)) in decided
+                                    for need in needs for name in pair):
+            counts["overridden"] += 1
+        elif is_silent(runner, command, needs, shown[one], shown[other]):
             failures += 1
             ignored = other if both == first else one
             print(f"not ok - {command} {line}: --{ignored} is ignored")
@@ -265,8 +270,8 @@ def main():
     failures, rows, shown, all_names = 0, overrides(), set(), set()
     with tempfile.TemporaryDirectory() as folder, \
             servers(loopback, pathlib.Path(folder)) as places:
-        shard = subprocess.run([smallweb, "shard", "2", f"http://127.0.0.1:{places['web']}/"],
-                               capture_output=True, text=True).stdout
+        shard = subprocess.run([smallweb, "shard", "2"], capture_output=True, text=True,
+                               input=f"http://127.0.0.1:{places['web']}/\n", check=True).stdout
         places["shard"] = "1" if shard.startswith("0") else "0"
         runner = Runner(smallweb, pathlib.Path(folder), places)
         for command in chosen:

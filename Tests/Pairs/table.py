@@ -91,7 +91,6 @@ UNSHOWN = {
     "proto-redir": "needs a redirect to another scheme", "fallback-curl": "needs another scheme",
     "ipv4": "the servers have such addresses only", "resolve": "the same address",
     "retry-data": "needs --retry and --data, which are measured",
-    "allow-empty": "over HTTP an empty page is one; gopher, Finger and Nex have tests of it",
     "warc-secrets": "needs secrets", "replay-loose": "needs an archive",
     "max-age": "needs pages of an age", "cache-size": "needs many pages",
     "stop-known": "needs a ledger of the same command line: tests of ledgers have it",
@@ -99,6 +98,8 @@ UNSHOWN = {
     "isolate": "is for SOCKS", "plugin": "adds schemes", "no-config": "there is no file",
     "as": "is for robots files of Gemini", "add": "goes with a state that is there",
     "prefix": "needs --tar of a repository", "strip": "the same", "lfs": "needs large files",
+    "no-private": "every address of the scenes is private, which the first URL allows",
+    "allow-empty": "over HTTP a reply may be empty",
     "all": "is for menus of gopher", "delete": "is for Titan, which needs TLS",
     "mime": "the same", "tar": "needs a repository", "exit-code": "needs a question without answer",
     "abbrev": ONE, "exact-match": ONE, "match": ONE, "max-count": ONE, "null": ONE, "patch": ONE,
@@ -111,8 +112,6 @@ UNSHOWN = {
 PART = "decides about an older FILE once FILE.part is continued: ContinueTests has them all"
 DECIDED = {
     ("body", "inline-max"): "a body that is too large is left out in any form",
-    ("body file", "create-dirs"): "-o, which it needs, has a record's body in the file already",
-    ("body", "create-dirs"): "the same",
     ("fields", "symref"): "--fields says which members there are",
     ("fields", "with-links"): "the same",
     ("continue", "if-changed"): PART,

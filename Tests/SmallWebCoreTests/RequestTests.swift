@@ -35,6 +35,16 @@ internal import Testing
         #expect(request.wants(head) == .headAlone && request.wants(nil).isHeadEnough)
     }
 
+    /// A handler that says one alone need not know of the other.
+    @Test(arguments: [false, true], [false, true])
+    func aPageThatIsGoneIsMissing(_ isGone: Bool, _ isMissing: Bool) {
+        var (head, other) = (Head(.permanentFailure), Head(.permanentFailure))
+        (head.isGone, head.isMissing) = (isGone, isMissing)
+        (other.isMissing, other.isGone) = (isMissing, isGone)
+        #expect(head == other && head.isGone == isGone)
+        #expect(head.isMissing == (isGone || isMissing))
+    }
+
     /// The members of a request, by their names.
     private func members(_ value: Any) -> [String: String] {
         let children = Mirror(reflecting: value).children

@@ -35,8 +35,8 @@ struct URLPlan {
     let destination: Destination
     /// True if standard output gets pages and lists laid out.
     let isLaidOut: Bool
-    /// True if a person sees what goes to standard output.
     private let takesItems: Bool
+    /// True if a person sees standard output.
     private let isWatched = Environment.isTerminal(1)
     /// Notes on ignored settings of the config file.
     private(set) var notes: [Note] = []

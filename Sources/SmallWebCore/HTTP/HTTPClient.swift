@@ -93,7 +93,7 @@ public struct HTTPReply: Sendable, Hashable {
         var head = Head(
             status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
         if String(validating: reason, as: UTF8.self) == nil { head.rawMeta = Array(reason) }
-        (head.isGone, head.isMissing) = (status == 410, status == 410 || status == 404)
+        (head.isGone, head.isMissing) = (status == 410, status == 404)
         head.retryAfter = self["retry-after"].flatMap {
             HTTPDate.wait(retryAfter: $0, date: self["date"])
         }

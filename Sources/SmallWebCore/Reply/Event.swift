@@ -81,7 +81,11 @@ public struct Head: Sendable, Hashable {
         public var isGone = false
         /// For ``Head/Class/permanentFailure``: true if there is nothing at the URL, be it for good
         /// or not.
-        public var isMissing = false
+        public var isMissing: Bool {
+            get { isMissingForNow || isGone }
+            set { isMissingForNow = newValue }
+        }
+        private(set) var isMissingForNow = false
         /// For ``Head/Class/success``: true if the resource still matches
         /// ``Request/Properties/validator``, and no body follows.
         public var isUnchanged = false
