@@ -102,7 +102,8 @@ def tldr():
 
 # The servers.
 
-PAGE = "# Page\n=> /docs/ Docs\n=> gopher://example.org/ Gopher\nText.\n"
+PAGE = ("# Page\n=> /docs/ Docs\n=> gopher://example.org/ Gopher\nText.\n"
+        "## Posts\n=> /2026-11-01.gmi 2026-11-01 News\n")
 
 
 class Encrypted:
