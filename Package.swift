@@ -25,7 +25,7 @@ func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
     .testTarget(
         name: name, dependencies: dependencies + ["SmallWebTestSupport"],
-        exclude: name == "PluginTests" ? ["Fixtures"] : [],
+        exclude: ["PluginTests", "SmallWebFormatsTests"].contains(name) ? ["Fixtures"] : [],
         swiftSettings: strict)
 }
 
@@ -56,8 +56,10 @@ var targets: [Target] = [
         [
             "SmallWebCore", "CSmallWebCurl", "CSmallWebPOSIX", "CSmallWebProgram", "CSmallWebTLS",
         ]),
-    // Formats of the small web, without a network: gemtext, menus, listings, headings, markup.
-    library("SmallWebFormats", ["SmallWebCore"]),
+    // Formats, without a network: gemtext, HTML, menus, listings, headings, markup.
+    .target(
+        name: "SmallWebFormats", dependencies: ["SmallWebCore"],
+        resources: [.embedInCode("HTML/References")], swiftSettings: strict),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     // What a program imports: all of the above behind one door.
     library(

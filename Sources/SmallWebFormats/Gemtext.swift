@@ -40,14 +40,15 @@ public struct GemtextReader: Sendable {
         let (line, isContinued) = (source.bytes, !source.isBeginning)
         func result(_ kind: TextBlock.Kind, dropping count: Int = 0) -> TextBlock {
             let text = count == 0 ? line : line.dropFirst(count).trimmed
-            return TextBlock(kind, Array(text), line: source.number)
+            return TextBlock(kind, text: Array(text), line: source.number)
         }
         func link(isPrompt: Bool) -> TextBlock? {
             let rest = line.dropFirst(2).trimmed
             let target = rest.prefix { !ASCII.isBlank($0) }
             guard source.isWhole, !isTruncated, !target.isEmpty else { return nil }
             let label = Array(rest.dropFirst(target.count).trimmed)
-            let link = TextBlock.Link(Array(target), isPrompt: isPrompt)
+            var link = TextBlock.Link(Array(target), line: source.number)
+            link.isPrompt = isPrompt
             return TextBlock(.link, [.init(label, link: link)], line: source.number)
         }
         if line.starts(with: "```".utf8) && !isContinued {
@@ -69,16 +70,21 @@ public struct GemtextReader: Sendable {
 }
 
 extension TextBlock {
-    /// The block as a line of gemtext, without its line end. A paragraph's marks stay.
+    /// The block as gemtext, without its last line end. A paragraph's marks stay.
     package var gemtext: [UInt8] {
-        switch kind {
-        case .heading(let level): Array(repeating: 0x23, count: level) + [ASCII.space] + text
-        case .quote: Array("> ".utf8) + text
-        case .item: Array("* ".utf8) + text
-        case .fence: Array("```".utf8) + text
-        case .paragraph, .preformatted, .blank: text
-        case .link: Array("=> ".utf8) + (runs.first?.link?.target ?? []) + [ASCII.space] + text
-        }
+        let mark: [UInt8] =
+            switch kind {
+            case .heading(let level): Array(repeating: 0x23, count: level) + [ASCII.space]
+            case .quote(let depth): Array(String(repeating: "> ", count: depth).utf8)
+            case .item(let depth, let number):
+                Array(repeating: ASCII.space, count: 2 * (depth - 1))
+                    + Array((number.map { "\($0). " } ?? "* ").utf8)
+            case .fence: Array("```".utf8)
+            case .rule: Array("---".utf8)
+            case .link: Array("=> ".utf8) + (runs.first?.link?.target ?? []) + [ASCII.space]
+            case .paragraph, .preformatted, .blank, .row: []
+            }
+        return isFirst ? mark + text : text
     }
 }
 

@@ -15,11 +15,20 @@ public struct MarkupWriter: Sendable {
         case markdown
     }
 
-    /// The open block, which holds several lines.
-    private enum Block { case none, list, quotation, preformatted }
+    /// Where a link leads: an absolute URL that is safe to follow, or `nil` to write its label
+    /// alone; and trusted markup after the link.
+    public typealias Target = (TextBlock.Link) -> (url: String?, note: String)
+
+    /// The open block, which holds several lines; that of a quotation is as deep as it.
+    private enum Block: Equatable { case none, list, quotation(Int), preformatted, table }
+
+    /// An open list, with the columns before the text of its item.
+    private struct List { var (isNumbered, width): (Bool, Int) }
 
     private let format: Format
     private var block = Block.none
+    /// The lists around the next item, the outermost first.
+    private var lists: [List] = []
 
     /// A writer without an open block.
     public init(_ format: Format) { self.format = format }
@@ -28,44 +37,44 @@ public struct MarkupWriter: Sendable {
 
     /// Converts a block.
     ///
-    /// - Parameter target: Where a block of the kind ``TextBlock/Kind/link`` leads: an absolute URL
-    ///   that is safe to follow, or `nil` to write its label alone; and trusted markup after the
-    ///   link. Of links in other blocks the labels are written alone.
+    /// - Parameter target: Called for each link of the block, in order.
     public mutating func block(
-        _ block: TextBlock,
-        to target: (TextBlock.Link) -> (url: String?, note: String) = { _ in (nil, "") }
+        _ block: TextBlock, to target: Target = { _ in (nil, "") }
     ) -> [UInt8] {
-        let text = block.text[...]
         switch block.kind {
         case .link:
             let target = block.runs.first?.link.map(target)
-            return link(text, to: target?.url, note: target?.note ?? "")
-        case .heading(let level): return heading(text, level)
-        case .item: return within(.list, text)
-        case .quote: return within(.quotation, text)
-        case .preformatted: return within(.preformatted, text)
+            return link(block.text[...], to: target?.url, note: target?.note ?? "")
+        case .heading(let level):
+            return heading(inlines(block.runs[...], target, lineStart: nil), level)
+        case .item(let depth, let number): return item(block, depth, number, target)
+        case .quote(let depth):
+            let lineStart = "\\\n" + String(repeating: "> ", count: depth)
+            return quotation(inlines(block.runs[...], target, lineStart: lineStart), depth)
+        case .preformatted:
+            // Code of Markdown has no links.
+            let isCode = format == .html || !block.links.contains { !$0.isEmbedded }
+            guard isCode else { return paragraph(inlines(block.runs[...], target)) }
+            let targets = format == .html ? target : { _ in (nil, "") }
+            return within(.preformatted, inlines(block.runs[...], targets, keepsBlanks: true))
+        case .row(let isHeader): return row(block, isHeader, target)
+        case .rule: return close() + Array((format == .html ? "<hr>\n" : "***\n\n").utf8)
         case .fence:
             // Ends a block. The opening line has none to end: a block begins with its first text.
             return close()
-        case .paragraph, .blank: return paragraph(text)
+        case .paragraph, .blank: return paragraph(inlines(block.runs[...], target))
         }
     }
 
     /// Writes a paragraph; an empty one only closes the open block.
     public mutating func paragraph(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        let text = Self.clean(text.trimmed)
-        var bytes = close()
-        guard !text.isEmpty else { return bytes }
-        switch format {
-        case .html:
-            bytes.append("<p>")
-            bytes.append(markup: text)
-            bytes.append("</p>\n")
-        case .markdown:
-            Self.append(escaped: text, to: &bytes)
-            bytes.append("\n\n")
-        }
-        return bytes
+        paragraph(inlines([TextBlock.Run(Array(text))], { _ in (nil, "") }))
+    }
+
+    private mutating func paragraph(_ markup: [UInt8]) -> [UInt8] {
+        let bytes = close()
+        guard !markup.isEmpty else { return bytes }
+        return bytes + line("p", markup, or: ("", "\n\n"))
     }
 
     /// - Parameters:
@@ -75,110 +84,211 @@ public struct MarkupWriter: Sendable {
     public mutating func link(
         _ label: ArraySlice<UInt8>, to url: String?, note: String = ""
     ) -> [UInt8] {
-        let label = Self.clean(label.trimmed)
-        guard let url else { return paragraph(label[...]) }
-        let shown = label.isEmpty ? Array(url.utf8) : label
-        var bytes = close()
-        switch format {
-        case .html:
-            bytes.append("<p><a href=\"")
-            bytes.append(markup: Array(url.utf8))
-            bytes.append("\">")
-            bytes.append(markup: shown)
-            bytes.append("</a>\(note)</p>\n")
-        case .markdown:
-            bytes.append("[")
-            Self.append(escaped: shown, to: &bytes)
-            bytes.append("](<")
-            // Within <>, only these bytes need an escape: others that do are not in a URL.
-            for byte in url.utf8 {
-                if "\\&".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
-                bytes.append(byte)
-            }
-            bytes.append(">)\(note)\n\n")
-        }
-        return bytes
+        guard let url else { return paragraph(label) }
+        let label = Self.clean(label)[...].trimmed
+        return paragraph(link(label.isEmpty ? Array(url.utf8) : Array(label), url, note))
     }
 
     /// Writes a line that keeps its blanks.
     public mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        within(.preformatted, text)
+        let run = TextBlock.Run(Array(text))
+        return within(.preformatted, inlines([run], { _ in (nil, "") }, keepsBlanks: true))
     }
 
     /// Closes the open block at the end of the page.
     public mutating func finish() -> [UInt8] { close() }
 
-    private mutating func heading(_ text: ArraySlice<UInt8>, _ level: Int) -> [UInt8] {
-        let text = Self.clean(text.trimmed)
-        var bytes = close()
-        guard !text.isEmpty else { return bytes }
-        switch format {
-        case .html:
-            bytes.append("<h\(level)>")
-            bytes.append(markup: text)
-            bytes.append("</h\(level)>\n")
-        case .markdown:
-            bytes.append(String(repeating: "#", count: level) + " ")
-            Self.append(escaped: text, to: &bytes)
-            bytes.append("\n\n")
+    private mutating func heading(_ markup: [UInt8], _ level: Int) -> [UInt8] {
+        let bytes = close()
+        guard !markup.isEmpty else { return bytes }
+        let marks = String(repeating: "#", count: level) + " "
+        return bytes + line("h\(level)", markup, or: (marks, "\n\n"))
+    }
+
+    private mutating func quotation(_ markup: [UInt8], _ depth: Int) -> [UInt8] {
+        let isFirst = block != .quotation(depth)
+        var bytes = isFirst ? close() : []
+        block = .quotation(depth)
+        let marks = String(repeating: "> ", count: depth)
+        if isFirst && format == .html {
+            bytes.append(String(repeating: "<blockquote>\n", count: depth))
+        }
+        let edge = isFirst ? "" : marks.dropLast() + "\n"
+        return bytes + line("p", markup, or: (edge + marks, "\n"))
+    }
+
+    private mutating func item(
+        _ item: TextBlock, _ depth: Int, _ number: Int?, _ target: Target
+    ) -> [UInt8] {
+        var bytes = block == .list ? [] : close()
+        block = .list
+        let isNew = item.isFirst || lists.isEmpty
+        let mark = number.map { "\($0). " } ?? "* "
+        if isNew { openItem(depth, number, width: mark.utf8.count, &bytes) }
+        let indent = blanks(lists.dropLast().reduce(0) { $0 + $1.width })
+        let column = indent + blanks(lists.last?.width ?? 0)
+        let text = inlines(item.runs[...], target, lineStart: "\\\n" + column)
+        if format == .html && isNew { return bytes + text }
+        if format == .html { bytes.append(ASCII.lineFeed) }
+        return bytes + line("p", text, or: (isNew ? indent + mark : "\n" + column, "\n"))
+    }
+
+    /// Closes lists that are deeper, or of another kind, and opens those that are missing.
+    private mutating func openItem(
+        _ depth: Int, _ number: Int?, width: Int, _ bytes: inout [UInt8]
+    ) {
+        let isNumbered = number != nil
+        while lists.count > depth || lists.count == depth && lists.last?.isNumbered != isNumbered {
+            closeList(&bytes)
+        }
+        let tag = number.map { "<li value=\"\($0)\">" } ?? "<li>"
+        var markup = lists.count == depth ? "</li>\n" + tag : ""
+        while lists.count < depth {
+            markup += (lists.isEmpty ? "" : "\n") + (isNumbered ? "<ol>\n" : "<ul>\n")
+            lists.append(List(isNumbered: isNumbered, width: width))
+            markup += lists.count == depth ? tag : "<li>"
+        }
+        lists[depth - 1].width = width
+        if format == .html { bytes.append(markup) }
+    }
+
+    private mutating func closeList(_ bytes: inout [UInt8]) {
+        let list = lists.removeLast()
+        if format == .html { bytes.append(list.isNumbered ? "</li>\n</ol>\n" : "</li>\n</ul>\n") }
+    }
+
+    private func blanks(_ count: Int) -> String { String(repeating: " ", count: count) }
+
+    private mutating func row(
+        _ row: TextBlock, _ isHeader: Bool, _ target: Target
+    ) -> [UInt8] {
+        let isFirst = block != .table
+        var bytes = isFirst ? close() : []
+        block = .table
+        let cells = row.cells.map { inlines($0, target, lineStart: nil) }
+        if format == .html {
+            if isFirst { bytes.append("<table>\n") }
+            bytes.append("<tr>")
+            let name = isHeader ? "th" : "td"
+            for cell in cells { bytes += line(name, cell, or: ("", "")).dropLast() }
+            bytes.append("</tr>\n")
+        } else {
+            for cell in cells { bytes += Array("| ".utf8) + cell + [ASCII.space] }
+            bytes.append("|\n")
+            // The first row of a table is its head.
+            if isFirst { bytes.append(String(repeating: "| --- ", count: cells.count) + "|\n") }
         }
         return bytes
     }
 
-    private mutating func within(_ kind: Block, _ text: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes = block == kind ? [] : close()
+    private mutating func within(_ kind: Block, _ markup: [UInt8]) -> [UInt8] {
         let isFirst = block != kind
+        var bytes = isFirst ? close() : []
         block = kind
-        let text = Self.clean(kind == .preformatted ? text : text.trimmed)
-        switch (format, kind) {
-        case (.html, .list):
-            bytes.append(isFirst ? "<ul>\n<li>" : "<li>")
-            bytes.append(markup: text)
-            bytes.append("</li>\n")
-        case (.html, .quotation):
-            bytes.append(isFirst ? "<blockquote>\n<p>" : "<p>")
-            bytes.append(markup: text)
-            bytes.append("</p>\n")
-        case (.html, _):
-            // HTML ignores the line feed after the tag.
-            if isFirst { bytes.append("<pre>\n") }
-            bytes.append(markup: text)
-            bytes.append("\n")
-        case (.markdown, .list), (.markdown, .quotation):
-            bytes.append(kind == .list ? "* " : isFirst ? "> " : ">\n> ")
-            Self.append(escaped: text, to: &bytes)
-            bytes.append("\n")
-        case (.markdown, _):
-            // Each line is indented, so no text can end the block.
-            bytes.append("    ")
-            bytes += text
-            bytes.append("\n")
-        }
-        return bytes
+        // HTML ignores the line feed after the tag. Each line of Markdown is indented, so no text
+        // can end the block.
+        bytes.append(format == .markdown ? "    " : isFirst ? "<pre>\n" : "")
+        return bytes + markup + [ASCII.lineFeed]
     }
 
     private mutating func close() -> [UInt8] {
         defer { block = .none }
         switch (format, block) {
         case (_, .none): return []
-        case (.html, .list): return Array("</ul>\n".utf8)
-        case (.html, .quotation): return Array("</blockquote>\n".utf8)
+        case (.html, .list):
+            var bytes: [UInt8] = []
+            while !lists.isEmpty { closeList(&bytes) }
+            return bytes
+        case (.html, .quotation(let depth)):
+            return Array(String(repeating: "</blockquote>\n", count: depth).utf8)
         case (.html, .preformatted): return Array("</pre>\n".utf8)
+        case (.html, .table): return Array("</table>\n".utf8)
         // Without it, an indented line after a list would belong to the list.
-        case (.markdown, .list): return Array("\n<!-- -->\n\n".utf8)
+        case (.markdown, .list):
+            lists = []
+            return Array("\n<!-- -->\n\n".utf8)
         case (.markdown, _): return Array("\n".utf8)
         }
     }
 
+    /// An element of HTML on a line, or a line of Markdown.
+    private func line(
+        _ name: String, _ markup: [UInt8], or edges: (String, String)
+    ) -> [UInt8] {
+        let (start, end) = format == .html ? ("<\(name)>", "</\(name)>\n") : edges
+        return Array(start.utf8) + markup + Array(end.utf8)
+    }
+
+    // MARK: Runs
+
+    /// The markup of runs, without blanks at its ends.
+    ///
+    /// - Parameter lineStart: Breaks a line of Markdown; `nil` for a space instead of a break.
+    private func inlines(
+        _ runs: ArraySlice<TextBlock.Run>,
+        _ target: Target,
+        lineStart: String? = "\\\n", keepsBlanks: Bool = false
+    ) -> [UInt8] {
+        var markup: [UInt8] = []
+        let lineBreak = lineStart.map { format == .html ? "<br>\n" : $0 } ?? " "
+        for (index, run) in zip(runs.indices, runs) {
+            var text = Self.clean(run.text[...])[...]
+            if !keepsBlanks && markup.isEmpty { text = text.drop(while: ASCII.isWhiteSpace) }
+            if !keepsBlanks && index == runs.endIndex - 1 {
+                text = text.dropLast(while: ASCII.isWhiteSpace)
+            }
+            let (url, note) = run.link.map(target) ?? (nil, "")
+            guard !text.isEmpty else { continue }
+            let lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+            for (index, line) in lines.enumerated() {
+                if index > 0 { markup.append(lineBreak) }
+                let isBeginning = index > 0 || markup.allSatisfy(ASCII.isDigit)
+                if let url, run.link?.isEmbedded == false, !line.isEmpty {
+                    markup += link(Array(line), url, note)
+                } else if keepsBlanks && format == .markdown {
+                    markup += line
+                } else {
+                    append(escaped: line, isBeginning: isBeginning, to: &markup)
+                }
+            }
+        }
+        return markup
+    }
+
+    /// The link with a label that is shown.
+    private func link(_ label: [UInt8], _ url: String, _ note: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        switch format {
+        case .html:
+            bytes.append("<a href=\"")
+            bytes.append(markup: Array(url.utf8))
+            bytes.append("\">")
+            bytes.append(markup: label)
+            bytes.append("</a>\(note)")
+        case .markdown:
+            bytes.append("[")
+            append(escaped: label[...], isBeginning: false, to: &bytes)
+            bytes.append("](<")
+            // Within <>, only these bytes need an escape: others that do are not in a URL.
+            for byte in url.utf8 {
+                if "\\&".utf8.contains(byte) { bytes.append(UInt8(ascii: "\\")) }
+                bytes.append(byte)
+            }
+            bytes.append(">)\(note)")
+        }
+        return bytes
+    }
+
     // MARK: Text
 
-    /// Valid UTF-8 without control characters and characters that reorder text.
+    /// Valid UTF-8 without control characters but tabs and line feeds, and without characters that
+    /// reorder text.
     private static func clean(_ text: ArraySlice<UInt8>) -> [UInt8] {
-        if text.allSatisfy({ $0 &- 0x20 < 0x5F }) { return Array(text) }
+        if text.allSatisfy({ $0 &- 0x20 < 0x5F || $0 == ASCII.lineFeed }) { return Array(text) }
         var clean = String.UnicodeScalarView()
         let text = TerminalText.withoutSequences(text)
         for scalar in String(decoding: text, as: UTF8.self).unicodeScalars {
-            if scalar == "\t"
+            if scalar == "\t" || scalar == "\n"
                 || !TerminalText.isDangerous(scalar) && scalar.value & 0xFFFE != 0xFFFE
             {
                 clean.append(scalar)
@@ -187,15 +297,18 @@ public struct MarkupWriter: Sendable {
         return Array(String(clean).utf8)
     }
 
-    /// Appends text that Markdown shows unchanged: escapes marks, and at the beginning also
-    /// characters that would make it a list or a heading.
-    private static func append(escaped text: [UInt8], to bytes: inout [UInt8]) {
-        let digits = text.prefix(while: ASCII.isDigit).count
+    /// Appends text that is shown unchanged. In Markdown marks are escaped, and at the beginning of
+    /// a line also characters that would make it a list or a heading.
+    private func append(
+        escaped text: ArraySlice<UInt8>, isBeginning: Bool, to bytes: inout [UInt8]
+    ) {
+        if format == .html { return bytes.append(markup: Array(text)) }
+        let digits = isBeginning ? text.prefix(while: ASCII.isDigit).count : -1
         for (index, byte) in text.enumerated() {
             let isMark = "\\`*_{}[]<>#|!&~".utf8.contains(byte)
-            let isBeginning = index == 0 && "+-=:".utf8.contains(byte)
-            let isNumber = digits > 0 && index == digits && ".)".utf8.contains(byte)
-            if isMark || isBeginning || isNumber { bytes.append(UInt8(ascii: "\\")) }
+            let makesBlock = isBeginning && index == 0 && "+-=:".utf8.contains(byte)
+            let isNumber = index == digits && ".)".utf8.contains(byte)
+            if isMark || makesBlock || isNumber { bytes.append(UInt8(ascii: "\\")) }
             bytes.append(byte)
         }
     }

@@ -1,80 +1,127 @@
 // SPDX-License-Identifier: MIT
+public import SmallWebCore
 
-/// One block of a page: what a page says, whatever it was written in.
+/// A block of a page, whatever the page was written in: a heading, a paragraph, an item of a list.
 ///
-/// Readers of pages make blocks, one after the other; terminals, markup, feeds, lists of links and
-/// comparisons take them. Text is bytes as received: it need not be UTF-8, and may have control
-/// characters.
+/// A long block comes in parts, whose texts joined are its text. A block that continues an item
+/// behind another block (a second paragraph, text below a nested list) is not the first of it, and
+/// gets no mark.
 public struct TextBlock: Sendable, Hashable {
     /// The kind of a block.
     public enum Kind: Sendable, Hashable {
         /// The level, 1 to 6.
         case heading(Int)
         case paragraph
-        /// An item of a list.
-        ///
-        /// - Parameters:
-        ///   - depth: From 1; lists within lists are deeper.
-        ///   - number: `nil` in a list without numbers.
+        /// The depth begins with 1. Only items of ordered lists have a number.
         case item(depth: Int = 1, number: Int? = nil)
-        /// Depth from 1.
+        /// The depth begins with 1.
         case quote(depth: Int = 1)
-        /// A line that keeps its blanks.
+        /// One line that keeps its blanks.
         case preformatted
-        /// The line before or behind preformatted ones; its text describes them.
+        /// An edge of preformatted lines: begins or ends them; its text describes them.
         case fence
+        /// A row of a table; see ``TextBlock/cells``.
+        case row(isHeader: Bool)
+        /// A line between parts of a page, without text.
+        case rule
         /// An empty line.
         case blank
         /// A link on a line of its own.
         case link
     }
 
-    /// A part of the text, which leads somewhere or not.
-    public struct Run: Sendable, Hashable {
-        /// For a link its label, which may be empty.
-        public var text: [UInt8]
-        /// `nil` for text that leads nowhere.
-        public var link: Link?
-
-        /// Text, or a link with its label.
-        public init(_ text: [UInt8], link: Link? = nil) { (self.text, self.link) = (text, link) }
-    }
-
-    /// The reference of a link.
+    /// A link or an embedded resource.
     public struct Link: Sendable, Hashable {
-        /// The reference as written, never empty.
+        /// Bytes as written, without blanks around them; empty for the page itself.
         public var target: [UInt8]
+        /// `image` for an image, otherwise `link`.
+        public var kind = Item.Kind.link
         /// True for a link that asks for input.
         public var isPrompt = false
+        /// The name of the element of HTML; otherwise empty.
+        public var element = ""
+        /// The relations of the target as written, separated by white space.
+        public var rel: [UInt8] = []
+        /// The media type that the page says of the target; empty if it says none.
+        public var type: [UInt8] = []
+        /// True for a resource that belongs to the page, such as an image.
+        public var isEmbedded = false
+        /// True if robots must not follow it.
+        public var isNofollow = false
+        /// Line of the source, from 1.
+        public var line: Int
 
-        /// A link to a reference as written.
-        public init(_ target: [UInt8], isPrompt: Bool = false) {
-            (self.target, self.isPrompt) = (target, isPrompt)
+        /// A link to `target`.
+        public init(_ target: [UInt8], line: Int) { (self.target, self.line) = (target, line) }
+    }
+
+    /// A text with one link or none.
+    public struct Run: Sendable, Hashable {
+        /// Bytes in UTF-8 that need not be valid and may have control characters. White space is
+        /// collapsed but in preformatted lines; a line feed breaks the line. Empty for a link that
+        /// is not shown.
+        public var text: [UInt8]
+        /// The link of the text.
+        public var link: Link?
+        /// True for the first run of a cell.
+        public var startsCell: Bool
+
+        /// A run of a text.
+        public init(_ text: [UInt8], link: Link? = nil, startsCell: Bool = false) {
+            (self.text, self.link, self.startsCell) = (text, link, startsCell)
         }
     }
 
     /// The kind of the block.
     public var kind: Kind
-    /// The text in its order.
+    /// The text in order; the text of all runs joined is the block's.
     public var runs: [Run]
-    /// Line number in the source, from 1, where the block begins.
+    /// False for a part that continues a block.
+    public var isFirst = true
+    /// False for a part that another one follows.
+    public var isLast = true
+    /// Line of the source where the block begins, from 1.
     public var line: Int
 
-    /// A block of a page.
+    /// A whole block.
     public init(_ kind: Kind, _ runs: [Run], line: Int) {
         (self.kind, self.runs, self.line) = (kind, runs, line)
     }
 
-    /// A block without links.
-    public init(_ kind: Kind, _ text: [UInt8] = [], line: Int) {
+    /// A whole block without links.
+    public init(_ kind: Kind, text: [UInt8] = [], line: Int) {
         self.init(kind, text.isEmpty ? [] : [Run(text)], line: line)
     }
 
-    /// All of its text.
+    /// Its links in their order.
+    public var links: some Sequence<Link> { runs.lazy.compactMap(\.link) }
+
+    /// The text of all runs, with a tab between cells.
     public var text: [UInt8] {
-        runs.count == 1 ? runs[0].text : runs.flatMap(\.text)
+        if runs.count == 1 { return runs[0].text }
+        return runs.enumerated().reduce(into: []) { text, run in
+            if run.element.startsCell && run.offset > 0 { text.append(ASCII.tab) }
+            text += run.element.text
+        }
     }
 
-    /// Its links, in their order.
-    public var links: some Sequence<Link> { runs.lazy.compactMap(\.link) }
+    /// The cells of a row, each with its runs; links before the first cell belong to it.
+    public var cells: [ArraySlice<Run>] {
+        var starts = runs.indices.filter { runs[$0].startsCell }.dropFirst()
+        if !runs.isEmpty { starts.insert(0, at: starts.startIndex) }
+        return zip(starts, starts.dropFirst() + [runs.count]).map { runs[$0..<$1] }
+    }
 }
+
+/// Reads a page whose blocks are not its lines.
+package protocol MarkupReader: Sendable {
+    /// The reference that the page's links are relative to; `nil` if it names none.
+    var base: [UInt8]? { get }
+    /// True if robots must not follow the links, as far as the page was read.
+    var isNofollow: Bool { get }
+    mutating func add(_ bytes: ArraySlice<UInt8>) -> [TextBlock]
+    mutating func finish() -> [TextBlock]
+}
+
+extension HTMLReader: MarkupReader {}
+extension MarkdownReader: MarkupReader {}

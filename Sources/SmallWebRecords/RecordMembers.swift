@@ -83,6 +83,10 @@ extension JSONWriter {
         member("kind", link.kind.rawValue)
         member("line", link.line)
         member("same_host", link.uri.map { $0.host == base.host })
+        if !link.element.isEmpty {
+            member("element", link.element)
+            member(named: "rel", bytes: link.rel)
+        }
         var facts = link.facts
         // A directory of Git has a fact `kind`, too: its entry's.
         for name in ["url", "raw", "text", "scheme", "kind", "line"] { facts[name] = nil }

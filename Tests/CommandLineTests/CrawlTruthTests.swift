@@ -115,7 +115,7 @@ import Testing
         let space = try Space { _, _ in Self.page("") }
         let long = try crawl("crawl", space, path: "/" + String(repeating: "q", count: 3000))
         #expect(long.status == 2 && long.errors.contains("too long for a crawl"))
-        for (type, name) in [("text/html", "html"), ("application/pdf", "pdf")] {
+        for (type, name) in [("image/png", "png"), ("application/pdf", "pdf")] {
             let other = try Space { _, _ in "2 \(type)\r\n<a href='/x'>" }
             let result = try smallweb.run([
                 "crawl", "--check", "--state", name, other.place + "/",

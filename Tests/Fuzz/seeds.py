@@ -54,10 +54,25 @@ Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/Termin
 Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
 Sources/SmallWebFormats/ExtendedExpression.swift
 Sources/SmallWebFormats/GopherItemType.swift Sources/SmallWebFormats/GopherMenu.swift
+Sources/SmallWebFormats/HTML/HTMLBlocks.swift Sources/SmallWebFormats/HTML/HTMLCharset.swift
+Sources/SmallWebFormats/HTML/HTMLElement.swift Sources/SmallWebFormats/HTML/HTMLFlow.swift
+Sources/SmallWebFormats/HTML/HTMLFlow+Links.swift Sources/SmallWebFormats/HTML/HTMLFlow+Scopes.swift
+Sources/SmallWebFormats/HTML/HTMLReader.swift Sources/SmallWebFormats/HTML/HTMLTag.swift
+Sources/SmallWebFormats/HTML/HTMLTokenizer.swift Sources/SmallWebFormats/HTML/HTMLTokenizer+References.swift
+Sources/SmallWebFormats/HTML/HTMLTokenizer+Tags.swift Sources/SmallWebFormats/HTML/HTMLTokenizer+Text.swift
 Sources/SmallWebFormats/Listing.swift
 Sources/SmallWebFormats/Feeds/DatedText.swift Sources/SmallWebFormats/Feeds/Feed.swift
 Sources/SmallWebFormats/Feeds/FeedSniffer.swift Sources/SmallWebFormats/Feeds/FeedWriter.swift
 Sources/SmallWebFormats/Feeds/PlainHeadings.swift Sources/SmallWebFormats/Markup.swift
+Sources/SmallWebFormats/Markdown/MarkdownBlocks.swift
+Sources/SmallWebFormats/Markdown/MarkdownBlocks+Open.swift
+Sources/SmallWebFormats/Markdown/MarkdownHTML.swift
+Sources/SmallWebFormats/Markdown/MarkdownInlines.swift
+Sources/SmallWebFormats/Markdown/MarkdownLine.swift
+Sources/SmallWebFormats/Markdown/MarkdownMarkup.swift
+Sources/SmallWebFormats/Markdown/MarkdownReferences.swift
+Sources/SmallWebFormats/Markdown/MarkdownTable.swift
+Sources/SmallWebFormats/Markdown/MarkdownWriter.swift
 Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Zlib.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift

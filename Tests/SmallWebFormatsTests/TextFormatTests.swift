@@ -252,4 +252,12 @@ internal import Testing
         writer = MarkupWriter(.markdown)
         #expect(text(writer.link(label, to: "x:a&b")) == "[a \\<b\\>](<x:a\\&b>)\n\n")
     }
+
+    /// Blanks behind a control character that is dropped do not make code of a paragraph.
+    @Test func dropsBlanksWithTheControlCharactersBeforeThem() {
+        for (format, text) in [(MarkupWriter.Format.html, "<p>a</p>\n"), (.markdown, "a\n\n")] {
+            var writer = MarkupWriter(format)
+            #expect(writer.paragraph(Array("\0    a \u{202E} ".utf8)[...]) == Array(text.utf8))
+        }
+    }
 }

@@ -14,7 +14,7 @@ import Testing
         var reader = GemtextReader()
         let run = try #require(reader.add(Array("=> a\n".utf8)[...]).first?.runs.first)
         let link = Link(
-            try #require(run.link), text: run.text, base: base, line: 1, registry: .builtIn)
+            try #require(run.link), text: run.text, base: base, registry: .builtIn)
         var outcome: Outcome?
         for _ in 0..<100 where outcome == nil {
             do throws(FetchError) {

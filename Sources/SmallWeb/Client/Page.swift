@@ -44,14 +44,15 @@ public struct Page: Sendable {
         return String(decoding: converter.convert(body[...]) + converter.finish(), as: UTF8.self)
     }
 
-    /// Links of gemtext and feeds, and menu lines that are links. Computed on each access.
+    /// Links of gemtext, HTML, Markdown and feeds, and menu lines that are links; not what the page
+    /// embeds, such as images. Computed on each access.
     public var links: [Link] {
         let reader = PageReader(
             ending.head ?? Head(.success), base: ending.uri, registry: plugins)
         reader.require(.links)
         var lines = reader.read(.body(body[...])) + reader.finish(isWhole: true)
         for item in items { lines += reader.read(.item(item)) }
-        return lines.flatMap(reader.links).filter { $0.isLink && $0.uri != nil }
+        return lines.flatMap(reader.links).filter { $0.isLink && $0.uri != nil && !$0.isEmbedded }
     }
 
     /// - Throws: `truncated` when the page is incomplete.

@@ -9,11 +9,10 @@ extension FeedDocument {
     func blocks(at base: URI) -> [TextBlock] {
         var blocks: [TextBlock] = []
         func add(_ kind: TextBlock.Kind, _ text: String, to target: String? = nil) {
-            let link = target.map { TextBlock.Link(Array($0.utf8)) }
-            blocks.append(
-                TextBlock(
-                    kind, text.isEmpty ? [] : [.init(Array(text.utf8), link: link)],
-                    line: blocks.count + 1))
+            let line = blocks.count + 1
+            let link = target.map { TextBlock.Link(Array($0.utf8), line: line) }
+            let runs = text.isEmpty ? [] : [TextBlock.Run(Array(text.utf8), link: link)]
+            blocks.append(TextBlock(kind, runs, line: line))
         }
         if !feed.title.isEmpty { add(.heading(1), feed.title) }
         if !feed.summary.isEmpty { add(.quote(), feed.summary) }

@@ -14,6 +14,16 @@ public struct Link: Sendable {
     package let text: [UInt8]
     /// Line number in the page, from 1.
     package let line: Int
+    /// The name of the element of HTML; otherwise empty.
+    package let element: String
+    /// Its relations as written, separated by white space; otherwise empty.
+    package let rel: [UInt8]
+    /// The media type that the page says of its target; `nil` if it says none.
+    package let type: String?
+    /// True for a resource that belongs to the page, such as an image.
+    package let isEmbedded: Bool
+    /// True if robots must not follow it.
+    package let isNofollow: Bool
     /// Facts about the link that only the page's protocol has.
     package var facts = Facts()
 
@@ -30,14 +40,18 @@ public struct Link: Sendable {
     ///   - text: Its label.
     ///   - base: The page's own URI, after redirects.
     package init(
-        _ link: TextBlock.Link, text: [UInt8], base: URI, line: Int, registry: Registry
+        _ link: TextBlock.Link, text: [UInt8], base: URI, registry: Registry
     ) {
         raw = link.target
-        uri = Self.resolve(raw, base: base, registry)
+        uri = Self.resolve(raw, base: base, registry, isHTML: !link.element.isEmpty)
         self.text = text
         let takesData = uri.flatMap { registry[$0.scheme]?.scheme.hasPromptLines } ?? false
-        kind = link.isPrompt && takesData ? .input : Self.kind(of: uri, registry)
-        self.line = line
+        kind =
+            link.isPrompt && takesData
+            ? .input : link.kind == .image ? .image : Self.kind(of: uri, registry)
+        (line, element, rel) = (link.line, link.element, link.rel)
+        type = link.type.isEmpty ? nil : String(decoding: link.type, as: UTF8.self)
+        (isEmbedded, isNofollow) = (link.isEmbedded, link.isNofollow)
     }
 
     /// A line of a menu or listing.
@@ -48,16 +62,21 @@ public struct Link: Sendable {
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
-        self.line = line
+        (self.line, element, rel, type) = (line, "", [], nil)
+        (isEmbedded, isNofollow) = (false, false)
         facts = item.facts
     }
 
     /// False for the information and error lines of a menu.
     package var isLink: Bool { kind != .info && kind != .error }
 
-    private static func resolve(_ target: [UInt8], base: URI, _ registry: Registry) -> URI? {
+    /// - Parameter isHTML: True for a reference of HTML, where characters that no URI may have are
+    ///   escaped.
+    static func resolve(
+        _ target: [UInt8], base: URI, _ registry: Registry, isHTML: Bool = false
+    ) -> URI? {
         guard let text = String(validating: target, as: UTF8.self),
-            let uri = try? base.resolving(text, in: registry),
+            let uri = try? base.resolving(isHTML ? FeedText.url(text) : text, in: registry),
             uri.host != nil || registry[uri.scheme]?.scheme.hostForm != .required
         else { return nil }
         return uri.whereItLeads

@@ -31,6 +31,7 @@ package final class PageReader {
         case menu
         /// Text whose lines arrive as items, too.
         case listing
+        case html, markdown
         /// Atom, RSS, JSON Feed or OPML, or perhaps: its blocks come at its end.
         case feed
         /// Not text, and without items so far.
@@ -43,10 +44,15 @@ package final class PageReader {
                 switch type?.essence {
                 case "text/gemini": .gemtext
                 case "application/gopher-menu": .menu
+                case "text/html", "application/xhtml+xml": .html
+                case "text/markdown", "text/x-markdown": .markdown
                 case let essence? where FeedReader.mayRead(essence): .feed
                 default: type?.isText ?? true ? .text : .other
                 }
         }
+
+        /// True for pages whose blocks are not their lines.
+        package var isMarkup: Bool { self == .html || self == .markdown }
     }
 
     /// The lines that are read, besides those that come as items; each includes those before it.
@@ -71,14 +77,19 @@ package final class PageReader {
     package let base: URI
     package let registry: Registry
     private var scope = Scope.feed
-    private let charset: CharsetConverter?
-    /// True if the media type names the charset, and so a document does not.
-    private let namesCharset: Bool
+    private var charset: CharsetConverter?
+    /// The charset that the media type names; a document that has one does not.
+    private let declaredCharset: String?
     private var framer = LineFramer(lineBytesMax: lineBytesMax)
     private var gemtext: GemtextReader
+    /// The reader of a page of HTML or Markdown; `nil` before its first bytes.
+    private var markup: (any MarkupReader)?
+    /// The base that the page names, for its links.
+    private var namedBase: URI?
     private var section: PageSection?
     private var itemsCount = 0
-    /// The beginning of a page that may be a feed, and what it turned out to be.
+    /// The beginning of a page that may be a feed or has a charset to be found, and what it turned
+    /// out to be.
     private var held: [UInt8]?
     package private(set) var sniffed: FeedSniffer.Kind?
     private var feedReader = FeedReader(bytesMax: feedBytesMax)
@@ -89,10 +100,11 @@ package final class PageReader {
     package init(_ head: Head, base: URI, registry: Registry) {
         let type = head.mediaType
         kind = Kind(head)
-        held = kind == .feed || kind == .text && type?.essence != "text/html" ? [] : nil
+        held = kind == .gemtext || kind == .menu || kind == .other ? nil : []
         charset = Self.converter(head)
-        let name = type?.parameters["charset"]?.lowercased() ?? ""
-        namesCharset = charset != nil || CharsetConverter.namesOfUTF8.contains(name)
+        let name = type?.parameters["charset"]?.lowercased()
+        let isKnown = charset != nil || name.map(CharsetConverter.namesOfUTF8.contains) ?? false
+        declaredCharset = isKnown ? name : nil
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
         (self.base, self.registry) = (base.withoutPassword, registry)
     }
@@ -120,12 +132,13 @@ package final class PageReader {
 
     /// True for a feed, and until it is known if the page is one: whatever its type says, a feed
     /// is one that begins like it.
-    package var mayBeFeed: Bool { held != nil || kind == .feed }
+    package var mayBeFeed: Bool { held != nil && kind != .html || kind == .feed }
 
     /// The lines that end within a body, or the line that is an item.
     package func read(_ event: Event) -> [PageLine] {
         switch event {
-        case .body(let bytes): return mayBeFeed ? hold(bytes, isLast: false) : lines(in: bytes)
+        case .body(let bytes):
+            return held != nil || kind == .feed ? hold(bytes, isLast: false) : lines(in: bytes)
         case .item(let item) where item.kind.isLine:
             kind = kind == .text ? .listing : kind == .other ? .menu : kind
             itemsCount += 1
@@ -142,7 +155,7 @@ package final class PageReader {
     ///
     /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
     package func finish(isWhole: Bool) -> [PageLine] {
-        let first = mayBeFeed ? hold([], isLast: true) : []
+        let first = held != nil || kind == .feed ? hold([], isLast: true) : []
         guard kind == .feed else { return first + lines(in: [], isLast: true, isWhole: isWhole) }
         feedReader.add(text(of: [], isLast: true))
         feed = feedReader.finish(converting: converted)
@@ -153,7 +166,7 @@ package final class PageReader {
     /// A document in the charset that it names itself, unless the media type has named one
     /// (RFC 7303 §3.2); UTF-8 never begins with a mark of UTF-16.
     private func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
-        if namesCharset && (charset != nil || document.first ?? 0 < 0xFE) { return document }
+        if declaredCharset != nil && (charset != nil || document.first ?? 0 < 0xFE) { return document }
         return CharsetConverter(from: name)?.convertAll(document)
     }
 
@@ -161,7 +174,7 @@ package final class PageReader {
     /// that.
     func absolute(_ feed: FeedDocument) -> [UInt8]? {
         let isOther =
-            charset != nil || namesCharset && feed.namesCharset
+            charset != nil || declaredCharset != nil && feed.namesCharset
             || feed.spans.contains { $0.address != nil }
         return isOther ? feed.absolute(at: base) : nil
     }
@@ -175,17 +188,27 @@ package final class PageReader {
             return []
         }
         let beginning = held.isEmpty ? bytes : (held + bytes)[...]
-        sniffed = FeedSniffer.kind(of: beginning)
-        guard isLast || sniffed != nil || beginning.count >= FeedSniffer.bytesMax else {
-            self.held = Array(beginning)
-            return []
+        if kind != .html {
+            sniffed = FeedSniffer.kind(of: beginning)
+            guard isLast || sniffed != nil || beginning.count >= FeedSniffer.bytesMax else {
+                self.held = Array(beginning)
+                return []
+            }
         }
         if sniffed?.isFeed ?? false {
             kind = .feed
             feedReader.add(text(of: beginning))
             return []
         }
-        if kind == .feed { kind = .text }
+        if kind == .feed { kind = sniffed == .html ? .html : .text }
+        if kind == .html && isRead {
+            guard isLast || beginning.count >= HTMLCharset.bytesMax else {
+                self.held = Array(beginning)
+                return []
+            }
+            charset = CharsetConverter(
+                from: HTMLCharset.name(of: beginning, declared: declaredCharset))
+        }
         return lines(in: beginning)
     }
 
@@ -200,13 +223,21 @@ package final class PageReader {
         switch line.content {
         case .block(let block):
             block.runs.compactMap { run in
-                run.link.map {
-                    Link($0, text: run.text, base: base, line: block.line, registry: registry)
-                }
+                run.link.map { Link($0, text: run.text, base: linkBase, registry: registry) }
             }
         case .item(let item): [link(item, line: line.number)]
         case .text: []
         }
+    }
+
+    /// The URI that the references of the page are relative to: the first that HTML names, unless
+    /// it leads nowhere.
+    private var linkBase: URI {
+        guard let named = markup?.base else { return base }
+        let found =
+            namedBase ?? Link.resolve(named, base: base, registry, isHTML: true)?.withoutPassword
+        namedBase = found.flatMap { registry[$0.scheme] == nil ? nil : $0 } ?? base
+        return namedBase ?? base
     }
 
     func link(_ item: Item, line: Int) -> Link {
@@ -216,7 +247,7 @@ package final class PageReader {
     /// True if the lines of a page of this kind are asked for.
     private var isRead: Bool {
         switch kind {
-        case .gemtext, .feed: scope != .feed
+        case .gemtext, .feed, .html, .markdown: scope != .feed
         case .text, .listing: scope == .text || scope == .source
         case .menu: scope == .source
         case .other: false
@@ -227,6 +258,7 @@ package final class PageReader {
         in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true
     ) -> [PageLine] {
         guard isRead else { return [] }
+        if kind.isMarkup { return blocks(in: text(of: bytes, isLast: isLast), isLast: isLast) }
         let lines = framer.split(text(of: bytes, isLast: isLast), isLast: isLast)
         // A line of a listing comes as an item, but for a last one without its end.
         if kind == .listing, !isLast, scope != .source { return [] }
@@ -235,6 +267,13 @@ package final class PageReader {
                 kind == .gemtext ? gemtext.read(source, isTruncated: !isWhole) : nil,
                 source.bytes, number: source.number)
         }
+    }
+
+    /// The blocks of HTML or Markdown.
+    private func blocks(in text: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
+        if markup == nil { markup = kind == .html ? HTMLReader() : MarkdownReader() }
+        let blocks = (markup?.add(text) ?? []) + (isLast ? markup?.finish() ?? [] : [])
+        return blocks.map { line($0, scope == .source ? $0.gemtext[...] : []) }
     }
 
     /// - Parameter block: `nil` for a line of other text, which is in no section.

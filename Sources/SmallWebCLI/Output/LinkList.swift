@@ -2,7 +2,7 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// The links of a page, from gemtext or from the plugin's items: tab-separated lines, on a terminal
+/// The links of a page, from its blocks or from the plugin's items: tab-separated lines, on a terminal
 /// columns; or records before the page's own.
 final class LinkList: PageSink {
     /// `nil` for records.
@@ -20,7 +20,7 @@ final class LinkList: PageSink {
     /// Rows laid out together, with columns of the same width.
     private static let rowsMax = 1000
 
-    /// - Parameter all: True to include lines without a link.
+    /// - Parameter all: True to include lines without a link, and what a page embeds.
     init(to sink: BodySink, log: FetchLog, _ style: PageStyle, all: Bool) {
         (self.sink, records, self.log) = (sink, nil, log)
         self.style = sink.plan.isSeen ? style : nil
@@ -67,7 +67,7 @@ final class LinkList: PageSink {
     }
 
     func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
-        for link in links() where link.isLink || listsAll { try add(link) }
+        for link in links() where listsAll || link.isLink && !link.isEmbedded { try add(link) }
     }
 
     private func add(_ link: Link) throws(FetchError) {

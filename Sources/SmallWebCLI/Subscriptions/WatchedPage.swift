@@ -7,8 +7,10 @@ struct ComparisonRules {
     let heading: String?
     let comparesLinks: Bool
     let filter: LineFilter
-    /// Hash of these rules, stored with digests so that only equal rules are compared.
+    /// Hash of these rules, stored with digests so that only equal rules are compared; of pages
+    /// whose blocks are not their lines another.
     let basis: String
+    let blockBasis: String
     /// True to keep the text for a difference.
     let keepsText: Bool
 
@@ -21,6 +23,7 @@ struct ComparisonRules {
             [settings.heading ?? "", settings.comparesLinks ? "links" : "text"] + settings.ignored
         let text = parts.map { "\($0.utf8.count) \($0)" }.joined()
         basis = String(try Digest.sha256(text).prefix(8))
+        blockBasis = String(try Digest.sha256(text + "blocks").prefix(8))
     }
 
     /// True if the body's bytes are compared as they are.
@@ -64,7 +67,7 @@ final class WatchedPage: PageSink {
 
     func begin(_ page: PageReader) {
         self.page = page
-        let isWhole = rules.isOfBody && text == nil
+        let isWhole = rules.isOfBody && text == nil && !page.kind.isMarkup
         page.require(isText && !isWhole ? .source : .feed, under: rules.heading)
     }
 
@@ -75,6 +78,7 @@ final class WatchedPage: PageSink {
     }
 
     var isFeed: Bool { page?.feed != nil }
+    private var isMarkup: Bool { page?.kind.isMarkup ?? false }
 
     func finish(_ ending: Ending) throws(FetchError) {
         if let heading = rules.heading, page?.hasHeading != true {
@@ -83,7 +87,7 @@ final class WatchedPage: PageSink {
                 hint: "it must be the whole text of a heading line of gemtext")
         }
         sha256 = body.finish().hex
-        if rules.isOfBody {
+        if rules.isOfBody && !isMarkup {
             // The time of a feed alone is not news.
             guard let feed = page?.feed, size <= PageReader.feedBytesMax else { return }
             compared.update(feed.text { $0.address == nil ? [] : nil }[...])
@@ -93,17 +97,20 @@ final class WatchedPage: PageSink {
             linkList = linkBytes <= Self.keptMax ? links.sorted() : nil
             for link in links.sorted() { compared.update(Array("\(link)\n".utf8)[...]) }
         }
-        comparedDigest = rules.basis + ":" + compared.finish().hex
+        comparedDigest =
+            (isMarkup ? rules.blockBasis : rules.basis) + ":" + compared.finish().hex
     }
 
     func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
         guard line.isIncluded else { return }
-        if rules.comparesLinks { for link in links() where link.isLink { add(link) } }
+        if rules.comparesLinks {
+            for link in links() where link.isLink && !link.isEmbedded { add(link) }
+        }
         if case .item = line.content { return }
         guard !rules.comparesLinks || text != nil, try rules.filter.keeps(line.bytes)
         else { return }
         let bytes = line.bytes + [ASCII.lineFeed]
-        if !rules.comparesLinks && !rules.isOfBody { compared.update(bytes) }
+        if !rules.comparesLinks && (!rules.isOfBody || isMarkup) { compared.update(bytes) }
         guard let count = text?.count else { return }
         if count + bytes.count <= Self.keptMax { text? += bytes } else { text = nil }
     }

@@ -11,7 +11,14 @@ struct PageView {
         var question: String?
     }
 
+    /// Rows that are laid out together.
+    private static let rowsMax = 200
+
     private let style: PageStyle
+    /// True for pages of a kind whose blocks have no empty lines between them.
+    private let isSpaced: Bool
+    private var last: (group: Int, isWhole: Bool)?
+    private var rows: [(cells: [String], isHeader: Bool)] = []
     /// Targets of the numbers, beginning with 1.
     private(set) var targets: [Target] = []
     /// The layout of items; `nil` before the first of a listing.
@@ -27,15 +34,17 @@ struct PageView {
     }
 
     /// - Parameter urlBytesMax: Limit for all URLs; links beyond it are shown unresolved.
-    init(style: PageStyle, isMenu: Bool, urlBytesMax: Int = 16 << 20) {
-        self.style = style
+    init(
+        style: PageStyle, isMenu: Bool, isSpaced: Bool = false, urlBytesMax: Int = 16 << 20
+    ) {
+        (self.style, self.isSpaced) = (style, isSpaced)
         layout = isMenu ? .menu : nil
         urlBytesLeft = urlBytesMax
     }
 
     mutating func lines(of line: PageLine, _ links: [Link]) -> String {
         switch (line.content, links.first) {
-        case (.block(let block), let link): lines(of: block, link)
+        case (.block(let block), _): lines(of: block, links)
         case (.item(let item), let link?): lines(of: item, link)
         case (.item, nil), (.text, _): wrapped(Self.preformatted(line.bytes))
         }
@@ -43,26 +52,165 @@ struct PageView {
 
     // MARK: Blocks
 
-    private mutating func lines(of block: TextBlock, _ link: Link?) -> String {
-        let text = Self.plain(block.text)
-        switch block.kind {
-        case .paragraph, .blank: return wrapped(text)
-        case .heading(let level):
-            return wrapped(String(repeating: "#", count: level) + " " + text, style.bold)
-        case .item: return wrapped(text, first: "• ")
-        case .quote: return wrapped(text, first: "> ", others: "> ")
-        case .fence: return ""
-        case .preformatted:
-            return Self.preformatted(block.text[...]) + "\n"
-        case .link:
-            let target = Self.plain(link?.raw ?? [])
-            let asks = link?.kind == .input
-            guard let url = link?.uri?.description,
-                let label = number(url, question: asks ? link?.label : nil)
-            else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
-            let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
-            return lines(ofLink: name, label, to: url)
+    private mutating func lines(of block: TextBlock, _ links: [Link]) -> String {
+        if case .row(let isHeader) = block.kind {
+            let edge = rows.isEmpty ? space(before: block) : ""
+            return edge + add(block, links, isHeader: isHeader)
         }
+        return endRows() + space(before: block) + text(of: block, links)
+    }
+
+    private mutating func text(of block: TextBlock, _ links: [Link]) -> String {
+        switch block.kind {
+        case .heading(let level):
+            let mark = block.isFirst ? String(repeating: "#", count: level) + " " : ""
+            return wrapped(mark + line(of: block.runs[...], links), style.bold)
+        case .item(let depth, let number):
+            let mark = block.isFirst ? number.map { "\($0). " } ?? "• " : "  "
+            let indent = String(repeating: " ", count: 2 * (depth - 1))
+            return wrapped(block, links, first: indent + mark)
+        case .quote(let depth):
+            let mark = String(repeating: "> ", count: depth)
+            return wrapped(block, links, first: mark, others: mark)
+        case .fence: return ""
+        case .rule: return style.dim(String(repeating: "-", count: min(style.columns, 40))) + "\n"
+        case .preformatted:
+            return text(of: block.runs[...], links, plain: Self.preformatted) + "\n"
+        case .paragraph, .blank, .row: return wrapped(block, links)
+        case .link: return text(ofLinkLine: block, links.first)
+        }
+    }
+
+    private mutating func text(ofLinkLine block: TextBlock, _ link: Link?) -> String {
+        let text = Self.plain(block.text)
+        let target = Self.plain(link?.raw ?? [])
+        let asks = link?.kind == .input
+        guard let url = link?.uri?.description,
+            let label = number(url, question: asks ? link?.label : nil)
+        else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
+        let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
+        return lines(ofLink: name, label, to: url)
+    }
+
+    /// An empty line between the blocks of a page that does not have them itself.
+    private mutating func space(before block: TextBlock) -> String {
+        let group =
+            switch block.kind {
+            case .item: 1
+            case .row: 2
+            case .preformatted, .fence: 3
+            default: 0
+            }
+        defer { last = (group, block.isLast) }
+        guard isSpaced, let last, last.isWhole else { return "" }
+        return group == 0 || group != last.group ? "\n" : ""
+    }
+
+    // MARK: Runs
+
+    /// The text of runs, safe to show, with the number of each link behind its label.
+    ///
+    /// - Parameter mark: Called with the URL and the label of a link that has a number.
+    private mutating func text(
+        of runs: ArraySlice<TextBlock.Run>, _ links: [Link],
+        mark: (String, String) -> String = { $1 },
+        plain: (ArraySlice<UInt8>) -> String = { Self.plain(Array($0)) }
+    ) -> String {
+        var links = links[...]
+        return runs.reduce(into: "") { text, run in
+            let lines = run.text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+            let label = lines.map(plain).joined(separator: "\n")
+            let link = run.link == nil ? nil : links.popFirst()
+            if let link, !link.isEmbedded, !run.text.isEmpty, let url = link.uri?.description,
+                let number = number(url)
+            {
+                text += mark(url, label) + number
+            } else {
+                text += label
+            }
+        }
+    }
+
+    /// The text of runs as one line.
+    private mutating func line(of runs: ArraySlice<TextBlock.Run>, _ links: [Link]) -> String {
+        text(of: runs, links).replacing(text: "\n", with: " ")
+    }
+
+    /// Wraps the text of a block with its links, which may go over several lines.
+    private mutating func wrapped(
+        _ block: TextBlock, _ links: [Link], first: String = "", others: String? = nil
+    ) -> String {
+        guard !links.isEmpty, style.usesColor || style.usesHyperlinks else {
+            return wrapped(text(of: block.runs[...], links), first: first, others: others)
+        }
+        // No text that is safe to show has this character.
+        let edge: Character = "\u{1}"
+        var urls: [String] = []
+        let text = text(of: block.runs[...], links) { url, label in
+            urls.append(url)
+            return "\(edge)\(label)\(edge)"
+        }
+        let style = style
+        var (left, open, next) = (urlBytesLeft, String?.none, urls[...])
+        defer { urlBytesLeft = left }
+        return wrapped(text, first: first, others: others) { line in
+            let parts = line.split(separator: edge, omittingEmptySubsequences: false)
+            return parts.enumerated().map { index, part in
+                if index > 0 { open = open == nil ? next.popFirst() : nil }
+                guard let url = open, !part.isEmpty else { return String(part) }
+                return Self.link(String(part), to: url, style, &left)
+            }.joined()
+        }
+    }
+
+    // MARK: Tables
+
+    /// Rows of a table wait for the others, as many as ``rowsMax``, whose columns are aligned.
+    private mutating func add(_ row: TextBlock, _ links: [Link], isHeader: Bool) -> String {
+        var links = links[...]
+        var cells: [String] = []
+        for cell in row.cells {
+            let own = links.prefix(cell.count { $0.link != nil })
+            links = links.dropFirst(own.count)
+            cells.append(line(of: cell, Array(own)))
+        }
+        rows.append((cells, isHeader))
+        return rows.count == Self.rowsMax ? endRows() : ""
+    }
+
+    /// The rows in columns, if they fit; else one cell under the other.
+    private mutating func endRows() -> String {
+        guard !rows.isEmpty else { return "" }
+        defer { rows = [] }
+        var widths: [Int] = []
+        for row in rows {
+            for (column, cell) in row.cells.enumerated() {
+                if column == widths.count { widths.append(0) }
+                widths[column] = max(widths[column], DisplayWidth.of(cell))
+            }
+        }
+        let fits = widths.reduce(-2) { $0 + $1 + 2 } <= style.columns
+        return rows.map { cells, isHeader in
+            let style = isHeader ? style.bold : { $0 }
+            guard fits else {
+                return cells.enumerated().map { index, cell in
+                    wrapped(cell, first: index == 0 ? "" : "  ", style)
+                }.joined()
+            }
+            let padded = zip(cells.dropLast(), widths).map { DisplayWidth.padded($0, to: $1) }
+            return style((padded + cells.suffix(1)).joined(separator: "  ")) + "\n"
+        }.joined()
+    }
+
+    // MARK: Links on lines of their own
+
+    private static func link(
+        _ text: String, to url: String, _ style: PageStyle, _ left: inout Int
+    ) -> String {
+        // The terminal receives the URL again with every line of a long text.
+        guard left >= url.utf8.count else { return style.accent(text) }
+        left -= url.utf8.count
+        return style.hyperlink(style.accent(text), to: url)
     }
 
     private mutating func lines(ofLink name: String, _ label: String, to url: String) -> String {
@@ -71,10 +219,7 @@ struct PageView {
         var left = urlBytesLeft
         defer { urlBytesLeft = left }
         return wrapped(name, first: label + " ") { line in
-            // The terminal receives the URL again with every line of a long text.
-            guard left >= url.utf8.count else { return style.accent(line) }
-            left -= url.utf8.count
-            return style.hyperlink(style.accent(line), to: url)
+            Self.link(line, to: url, style, &left)
         }
     }
 
@@ -121,9 +266,11 @@ struct PageView {
 
     // MARK: The end
 
-    func references() -> String {
-        guard !targets.isEmpty else { return "" }
-        var text = "\n"
+    /// The last rows of a table, and the URLs of all numbers.
+    mutating func references() -> String {
+        let rows = endRows()
+        guard !targets.isEmpty else { return rows }
+        var text = rows + "\n"
         for (index, target) in targets.enumerated() {
             text += style.dim("[\(index + 1)] ")
             text += style.hyperlink(TerminalText.escapeLine(target.url), to: target.url) + "\n"
@@ -152,8 +299,10 @@ struct PageView {
         let width = DisplayWidth.of(first)
         let others = others ?? String(repeating: " ", count: width)
         var lines = ""
-        for line in DisplayWidth.wrapped(text, to: style.columns - width) {
-            lines += (lines.isEmpty ? first : others) + mark(line) + "\n"
+        for part in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            for line in DisplayWidth.wrapped(String(part), to: style.columns - width) {
+                lines += (lines.isEmpty ? first : others) + mark(line) + "\n"
+            }
         }
         return lines
     }

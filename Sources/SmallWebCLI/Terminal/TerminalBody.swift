@@ -2,7 +2,7 @@
 internal import SmallWeb
 internal import SmallWebFormats
 
-/// A body on a terminal: gemtext and menus laid out, other text without control characters; or any
+/// A body on a terminal: pages and menus laid out, other text without control characters; or any
 /// page as markup. Refuses binary data.
 final class TerminalBody: PageSink {
     private enum Form {
@@ -66,10 +66,10 @@ final class TerminalBody: PageSink {
         }
         let kind = PageReader.Kind(head)
         // The source of a feed is shown as it is, but by a reader.
-        let isPage = isLaidOut && (kind == .gemtext || kind == .menu)
+        let isPage = isLaidOut && (kind == .gemtext || kind == .menu || kind.isMarkup)
         form = isPage || style.isForReading || format != nil ? .laidOut : .text
         if form == .text { converter = PageReader.converter(head) }
-        view = PageView(style: style, isMenu: kind == .menu)
+        view = PageView(style: style, isMenu: kind == .menu, isSpaced: kind.isMarkup)
         if page?.isInSession ?? false {
             let age = log.recalled.map { " (as of \(UTCDate.second($0.date).prefix(10)))" } ?? ""
             try target.write(style.dim(TerminalText.escapeLine(log.uri.display) + age) + "\n")

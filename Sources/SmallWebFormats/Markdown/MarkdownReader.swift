@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: MIT
+
+/// Reads a page of Markdown, whose bytes arrive in arbitrary pieces: CommonMark 0.31 and GitHub's
+/// tables. Emphasis is left as written, but not in headings and links. Pure; never fails: anything
+/// unknown is text.
+///
+/// A link may be defined behind its use, so that a page of up to 16 MiB is held until it ends.
+/// Blocks of a longer one come while it arrives, with the definitions before them.
+public struct MarkdownReader: Sendable {
+    private var markdown = MarkdownHTML()
+    private var html: HTMLReader
+
+    /// - Parameter robotNames: As in ``HTMLReader``, for HTML within the page.
+    public init(robotNames: [String] = ["robots"]) { html = HTMLReader(robotNames: robotNames) }
+
+    /// The reference in the first `base` of HTML within the page; `nil` without one.
+    public var base: [UInt8]? { html.base }
+
+    /// True if HTML within the page forbids robots to follow its links, as far as it was read.
+    public var isNofollow: Bool { html.isNofollow }
+
+    /// The blocks before the next bytes, in UTF-8; none of a page that is held.
+    public mutating func add(_ bytes: ArraySlice<UInt8>) -> [TextBlock] {
+        html.add(markdown.add(bytes)[...])
+    }
+
+    /// All blocks that are left at the end of the page.
+    public mutating func finish() -> [TextBlock] {
+        var found: [TextBlock] = []
+        while let next = next() { found += next }
+        return found
+    }
+
+    /// The next blocks at the end of the page, as many as 64 KiB of it have; `nil` behind the last.
+    public mutating func next() -> [TextBlock]? {
+        if let next = markdown.next() { return html.add(next[...]) }
+        let last = html.finish()
+        return last.isEmpty ? nil : last
+    }
+}
