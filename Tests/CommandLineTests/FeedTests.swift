@@ -176,7 +176,7 @@ final class ChangingCapsule: Sendable {
     @Test func aFeedPassesThroughAlone() throws {
         let document = "<?xml version='1.0'?>\r\n<feed xmlns='http://www.w3.org/2005/Atom'/>\0\n"
         let capsule = try ChangingCapsule([
-            "/f": "20 text/xml\r\n" + document, "/h": "20 text/html\r\n<html>",
+            "/f": "20 text/xml\r\n" + document, "/h": "20 image/png\r\n<html>",
             "/x": "20 application/rss+xml\r\n<!doctype html><html>", "/log": Self.page,
         ])
         let place = capsule.place

@@ -155,6 +155,26 @@ package final class Fetcher: Sendable {
             to: request, with: handler.carried(from: request, status: nil, isSameOrigin: false))
     }
 
+    /// The request for a URL that the reply to another has named, by the rules of a redirect.
+    ///
+    /// - Throws: `redirect-refused`, and what ``request(_:)`` throws.
+    package func onward(from request: Request, to uri: URI) throws(FetchError) -> Request {
+        let next = try self.request(uri)
+        let isSameOrigin = next.isSameOrigin(as: request)
+        guard options.redirects.allows(from: request.scheme, to: uri.scheme),
+            isSameOrigin || !next.scheme.isForeign(uri.port) && isForAll(request)
+        else {
+            throw FetchError(
+                .redirectRefused, .body, "the page's feed is at another place: \(uri.display)",
+                remedy: .fetchAlone)
+        }
+        let handler = registry[request.scheme.name]?.handler
+        return handler.map {
+            request.onward(
+                to: next, with: $0.carried(from: request, status: nil, isSameOrigin: isSameOrigin))
+        } ?? next
+    }
+
     /// True if another place may get a request as it is: neither it nor the client certificate
     /// chosen for it is for its own place alone.
     package func isForAll(_ request: Request) -> Bool {

@@ -50,6 +50,11 @@ struct Reach {
 extension Fetcher {
     /// A copy that reaches no private address.
     package func refusingPrivate() -> Fetcher { changed { $0.resolver.refusesPrivate = true } }
+
+    /// The fetcher for what a reply names: from the internet it leads to no private address.
+    package func onward(from connection: Connection?) -> Fetcher {
+        connection?.isPrivate ?? false ? self : refusingPrivate()
+    }
 }
 
 extension Connection {

@@ -70,6 +70,18 @@ public struct Link: Sendable {
     /// False for the information and error lines of a menu.
     package var isLink: Bool { kind != .info && kind != .error }
 
+    /// Media types of feeds alone.
+    static let feedTypes: Set<String> = [
+        "application/atom+xml", "application/rss+xml", "application/feed+json",
+    ]
+
+    /// True for the feed of an HTML page.
+    var isFeed: Bool {
+        let relations = String(decoding: rel, as: UTF8.self).lowercased().split(separator: " ")
+        return element == "link" && relations.contains("alternate")
+            && Self.feedTypes.contains(type.flatMap { MediaType($0).essence } ?? "")
+    }
+
     /// - Parameter isHTML: True for a reference of HTML, where characters that no URI may have are
     ///   escaped.
     static func resolve(

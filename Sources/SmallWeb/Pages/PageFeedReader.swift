@@ -48,6 +48,8 @@ package final class PageFeedReader: PageSink {
     private var itemDay: (day: CivilDay, hasItems: Bool)?
 
     package private(set) var nature: FeedNature
+    /// The feed that the page names as its own; `nil` if it names none.
+    package private(set) var alternate: URI?
     /// A feed that is passed on, with absolute addresses.
     package private(set) var document: Spool?
     private var isBlank = true
@@ -74,8 +76,9 @@ package final class PageFeedReader: PageSink {
         essence = type?.essence ?? ""
         nature = head.isUnchanged ? .unchanged : .other
         switch essence {
-        case "text/gemini", "application/gopher-menu": nature = .page
-        case "text/plain", "text/markdown":
+        case "text/gemini", "application/gopher-menu", "text/html", "application/xhtml+xml":
+            nature = .page
+        case "text/plain", "text/markdown", "text/x-markdown":
             headings = PlainHeadingReader()
             nature = .page
         default: break
@@ -88,9 +91,7 @@ package final class PageFeedReader: PageSink {
         page.require(headings == nil ? .links : .source, under: rules.heading)
     }
 
-    private var saysFeed: Bool {
-        ["application/atom+xml", "application/rss+xml", "application/feed+json"].contains(essence)
-    }
+    private var saysFeed: Bool { Link.feedTypes.contains(essence) }
 
     /// True if the heading of the rules is on the page, or they have none.
     package var hasHeading: Bool { page?.hasHeading ?? (rules.heading == nil) }
@@ -159,17 +160,29 @@ package final class PageFeedReader: PageSink {
         // A feed has its entries in its document.
         guard !isDocument else { return }
         switch line.content {
-        case .block(let block): add(block, links, line.isIncluded)
+        case .block(let block):
+            if headings != nil { addHeadings(in: line.bytes, at: block.line) }
+            add(block, links, line.isIncluded)
         case .item(let item): add(item, links().first)
-        case .text:
-            if let heading = headings?.add(line.bytes, number: line.number) {
-                add(heading.text, heading.dated)
-            }
+        case .text: addHeading(line.bytes, number: line.number)
         }
     }
 
+    /// The headings of Markdown are found as those of text, which may be dates alone.
+    private func addHeadings(in source: ArraySlice<UInt8>, at number: Int) {
+        let lines = source.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        for (index, line) in lines.enumerated() { addHeading(line, number: number + index) }
+    }
+
+    private func addHeading(_ line: ArraySlice<UInt8>, number: Int) {
+        guard let heading = headings?.add(line, number: number) else { return }
+        add(heading.text, heading.dated)
+    }
+
     private func add(_ block: TextBlock, _ links: () -> [Link], _ isIncluded: Bool) {
-        if case .heading(let level) = block.kind, begin(block, level, isIncluded) { return }
+        if headings == nil, case .heading(let level) = block.kind, begin(block, level, isIncluded) {
+            return
+        }
         switch block.kind {
         case .heading(1) where title == nil && !block.runs.isEmpty:
             title = FeedText.line(block.text)
@@ -180,16 +193,23 @@ package final class PageFeedReader: PageSink {
         }
         guard isIncluded, block.runs.contains(where: { $0.link != nil }) else { return }
         // A prompt asks for input: nothing is there to be read.
-        for (source, link) in zip(block.links, links()) where !source.isPrompt { add(link) }
+        // A block of a gemtext link begins with its label.
+        let start = block.runs.first?.link == nil ? DatedText(start: block.text[...])?.day : nil
+        for (source, link) in zip(block.links, links()) where !source.isPrompt {
+            if alternate == nil && link.isFeed { alternate = link.uri }
+            if !link.isEmbedded { add(link, start) }
+        }
     }
 
-    private func add(_ link: Link) {
+    /// - Parameter start: The date at the beginning of its block.
+    private func add(_ link: Link, _ start: CivilDay?) {
         let date = DatedText(label: link.text[...])
-        let time = date == nil && day?.isEntry == false ? day?.dated.day.noon : nil
+        let above = start ?? (day?.isEntry == false ? day?.dated.day : nil)
+        let time = date == nil ? above?.noon : nil
         guard date != nil || time != nil || rules.takesUndated && day?.isEntry != true,
             let uri = link.uri
         else { return }
-        if time != nil { day?.hasLinks = true }
+        if time != nil && start == nil { day?.hasLinks = true }
         add(uri.description, date, link.text[...], time: time)
     }
 
@@ -261,7 +281,8 @@ package final class PageFeedReader: PageSink {
 
     /// Adds a heading with a date; its entry leads to the heading itself.
     private func add(_ heading: [UInt8], _ dated: DatedText) {
-        guard rules.heading == nil || page?.kind == .gemtext, var uri = page?.base else { return }
+        let hasSections = page?.kind == .gemtext || page?.kind == .html
+        guard rules.heading == nil || hasSections, var uri = page?.base else { return }
         uri.fragment = PercentEncoding.encode(heading)
         add(uri.description, dated, heading[...])
     }

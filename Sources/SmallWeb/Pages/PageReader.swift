@@ -166,7 +166,7 @@ package final class PageReader {
     /// A document in the charset that it names itself, unless the media type has named one
     /// (RFC 7303 §3.2); UTF-8 never begins with a mark of UTF-16.
     private func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
-        if declaredCharset != nil && (charset != nil || document.first ?? 0 < 0xFE) { return document }
+        if declaredCharset != nil, charset != nil || document.first ?? 0 < 0xFE { return document }
         return CharsetConverter(from: name)?.convertAll(document)
     }
 

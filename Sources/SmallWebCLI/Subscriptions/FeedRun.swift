@@ -30,6 +30,11 @@ final class FeedRun: SubscriptionRun {
 
     func reader(_ head: Head) -> PageFeedReader { PageFeedReader(head, rules) }
 
+    /// The page's own feed, unless a part of the page is wanted.
+    func target(of reader: PageFeedReader) -> URI? {
+        rules.heading == nil ? reader.alternate : nil
+    }
+
     func take(_ visit: Visit<PageFeedReader>) async throws(FetchError) {
         guard let key = visit.key else { return }
         switch visit.result {
@@ -61,7 +66,7 @@ final class FeedRun: SubscriptionRun {
             lacksHeading = true
             subscription.messages.error(
                 name, .permanentFailure, "no heading \"\(rules.heading ?? "")\"",
-                hint: "it must be the whole text of a heading line of gemtext")
+                hint: "it must be the whole text of a heading")
         }
         var entries = FeedEntries(countMax: rules.entriesMax)
         for entry in reader.newest() { entries.add(entry) }

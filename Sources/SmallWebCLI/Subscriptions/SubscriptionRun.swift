@@ -15,8 +15,15 @@ protocol SubscriptionRun: AnyObject {
 
     func reader(_ head: Head) throws(FetchError) -> Reader
 
+    /// The page to read in place of the one that was read; `nil` to take that.
+    func target(of reader: Reader) -> URI?
+
     /// Handles a finished visit, in the order of the URLs.
     func take(_ visit: Visit<Reader>) async throws(FetchError)
+}
+
+extension SubscriptionRun {
+    func target(of reader: Reader) -> URI? { nil }
 }
 
 /// The state of a run of `feed` or `watch`, and its time.
@@ -185,7 +192,11 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
     private var key: String?
     private var log: FetchLog?
     private var reader: Run.Reader?
+    /// The fetcher of the page itself.
     private var fetcher: Fetcher?
+    private var (job, request) = (Job?.none, Request?.none)
+    /// True once the page is read that another has named.
+    private var isOnward = false
     /// A result without a request.
     private var early: (Visit<Run.Reader>.Result, Outcome)?
     /// True if a redirect pointed at a host in back-off.
@@ -202,14 +213,16 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
 
     func begin(_ job: Job) throws(FetchError) -> Step {
         (log, reader, early, visit) = (nil, nil, nil, nil)
-        isHeld = false
+        (isHeld, isOnward) = (false, false)
         // The state identifies pages by URL alone, and every round would send the data again.
         guard asked.upload == nil, plan.settings.fetch.input == nil else {
             let command = subscription.kind.rawValue
             throw usageError("\(command) sends nothing: no \"data\" and no \"put\"")
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
-        (fetcher, key) = (job.fetcher, key ?? made.uri.pageKey)
+        (fetcher, key) = (fetcher ?? job.fetcher, key ?? made.uri.pageKey)
+        self.job = job
+        if let fetcher { job.fetcher = fetcher }
         var request = try plan.complete(made, for: asked, job.fetcher.registry)
         let page = key.flatMap { subscription.state[$0] }
         if page?.isGone ?? false {
@@ -230,8 +243,12 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
         {
             request.validator = Request.Validator(text, of: uri)
         }
+        return .fetch(reply(to: request, job.fetcher))
+    }
+
+    private func reply(to request: Request, _ fetcher: Fetcher) -> Reply {
         let log = FetchLog(request.uri)
-        self.log = log
+        (self.log, self.request) = (log, request)
         var watchers: [any EventSink] = [self]
         let settings = subscription.settings.messages
         if settings.showsTrace {
@@ -240,7 +257,21 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
                     url: asked.url ?? "", messages: messages, isVerbose: settings.isVerbose,
                     hidesInput: false), at: 0)
         }
-        return .fetch(Reply(to: request, log, job.fetcher.registry, watchers: watchers))
+        return Reply(to: request, log, fetcher.registry, watchers: watchers)
+    }
+
+    func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
+        guard !isOnward, ending.outcome == .ok, let reader, let uri = run.target(of: reader),
+            let request, let job, let log
+        else { return .end(ending) }
+        isOnward = true
+        noteMove()
+        let next = try fetcher.onward(from: request, to: uri)
+        messages.note(
+            asked.url ?? "", Note("feed-of-page", "reading the page's feed: \(uri.display)"))
+        job.fetcher = fetcher.onward(from: log.connection)
+        self.reader = nil
+        return .fetch(reply(to: next, job.fetcher))
     }
 
     /// The error for a host in back-off; `nil` if it may be contacted.
@@ -290,7 +321,7 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
             noteHost(result, job)
             switch result {
             case .ended(let ending) where ending.outcome == .ok:
-                noteMove()
+                if !isOnward { noteMove() }
                 if ending.head?.isUnchanged ?? false {
                     came = .unchanged
                 } else if let reader {

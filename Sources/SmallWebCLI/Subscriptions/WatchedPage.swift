@@ -84,7 +84,7 @@ final class WatchedPage: PageSink {
         if let heading = rules.heading, page?.hasHeading != true {
             throw FetchError(
                 .protocolError, .body, "no heading \"\(heading)\"",
-                hint: "it must be the whole text of a heading line of gemtext")
+                hint: "it must be the whole text of a heading")
         }
         sha256 = body.finish().hex
         if rules.isOfBody && !isMarkup {

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+import Foundation
+import SmallWebTestSupport
+import Testing
+
+/// Pages of HTML and Markdown, whatever scheme they come by.
+@Suite struct MarkupPageTests {
+    private let smallweb = Smallweb()
+
+    /// A page with its URL, over HTTP and Gemini.
+    private func pages(_ type: String, _ body: String) throws -> [(server: Any, url: String)] {
+        let capsule = try ChangingCapsule(["/d/page": "20 \(type)\r\n\(body)"])
+        let server = try web(["/d/page": (type, body)])
+        return [
+            (capsule, capsule.place + "/d/page"),
+            (server, "http://127.0.0.1:\(server.port)/d/page"),
+        ]
+    }
+
+    private func web(
+        _ pages: [String: (type: String, body: String)], _ asked: Recorder<WebRequest> = Recorder()
+    ) throws -> LoopbackServer {
+        try LoopbackServer { peer in
+            guard let request = WebRequest(from: peer) else { return }
+            asked.add(request)
+            guard let (type, body) = pages[request.target] else {
+                return _ = peer.write("HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
+            }
+            peer.write(
+                "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+        }
+    }
+
+    private static let html = """
+        <!doctype html><title>T</title><link rel=stylesheet href=s.css>
+        <h1>H&eacute;llo</h1><p>See <a href="b.html?x=1&amp;y">the
+        manual</a><br>now<ul><li>a<ul><li>b</ul></ul><ol><li>c</ol>
+        <table><tr><th>N<th>S<tr><td>x<td>1</table><hr><img src=i.png alt=Pic>
+        <pre> code
+          <a href=c>here</a></pre><script>alert(1)</script>
+        """
+    private static let markdown = """
+        # H\u{E9}llo
+
+        See [the manual](b.html?x=1&y)\\
+        now
+
+        * a
+          * b
+
+        1. c
+
+        | N | S |
+        |---|---|
+        | x | 1 |
+
+        ***
+
+        ![Pic](i.png)
+
+        <pre> code
+          <a href=c>here</a></pre>
+        """
+
+    /// Both pages say the same, and so are shown as the same.
+    @Test(arguments: [("text/html", html), ("text/markdown; charset=utf-8", markdown)])
+    func isLaidOut(_ type: String, _ body: String) throws {
+        for (server, url) in try pages(type, body) {
+            try withExtendedLifetime(server) {
+                let base = String(url.dropLast(4))
+                let text = try smallweb.run(["get", "--render", "text", url])
+                #expect(
+                    text.text == """
+                        # Héllo
+
+                        See the manual[1]
+                        now
+
+                        • a
+                          • b
+                        1. c
+
+                        N  S
+                        x  1
+
+                        ----------------------------------------
+
+                        [Pic]
+
+                         code
+                          here[2]
+
+                        [1] \(base)b.html?x=1&y
+                        [2] \(base)c
+
+                        """, "\(url) \(text.errors)")
+                let open = try smallweb.run(["open", url])
+                #expect(open.text == text.text, "\(url)")
+                let html = try smallweb.run(["get", "--render", "html", url]).text
+                #expect(
+                    html.hasPrefix(
+                        """
+                        <h1>Héllo</h1>
+                        <p>See <a href="\(base)b.html?x=1&amp;y">the manual</a><br>
+                        now</p>
+                        <ul>
+                        <li>a
+                        <ul>
+                        <li>b</li>
+                        </ul>
+                        </li>
+                        </ul>
+                        <ol>
+                        <li value="1">c</li>
+                        </ol>
+                        <table>
+                        <tr><th>N</th><th>S</th></tr>
+                        <tr><td>x</td><td>1</td></tr>
+                        </table>
+                        <hr>
+                        <p>[Pic]</p>
+                        <pre>
+                         code
+                        """), "\(url) \(html)")
+                #expect(!html.contains("script") && !html.contains("i.png"))
+                let markdown = try smallweb.run(["get", "--render", "markdown", url]).text
+                #expect(
+                    markdown.hasPrefix(
+                        """
+                        # Héllo
+
+                        See [the manual](<\(base)b.html?x=1\\&y>)\\
+                        now
+
+                        * a
+                          * b
+                        1. c
+
+                        <!-- -->
+
+                        | N | S |
+                        | --- | --- |
+                        | x | 1 |
+
+                        ***
+
+                        \\[Pic\\]
+                        """), "\(url) \(markdown)")
+            }
+        }
+    }
+
+    @Test func listsItsLinks() throws {
+        for (server, url) in try pages("text/html", Self.html) {
+            try withExtendedLifetime(server) {
+                let base = String(url.dropLast(4))
+                let links = try smallweb.run(["links", url])
+                #expect(links.text == "\(base)b.html?x=1&y\tthe manual\n\(base)c\there\n")
+                let all = try Records(smallweb.run(["links", "--all", "--json", url]).output)
+                let elements = all["link"].map { $0["element"]?.string }
+                #expect(elements == ["link", "a", "img", "a"], "\(url)")
+                #expect(all["link"].map { $0["rel"]?.string } == ["stylesheet", "", "", ""])
+                #expect(all["link"][2]["kind"]?.string == "image")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("<base href=/x/><a href=a>a</a>", "/x/a"),
+        ("<base href=javascript:x><a href=a>a</a>", "/d/a"),
+        ("<base href=/x/><base href=/y/><a href=a>a</a>", "/x/a"),
+        ("<a href='a b\"c'>a</a>", "/d/a%20b%22c"), ("<a href=\u{E4}>a</a>", "/d/%C3%A4"),
+        ("<a href=''>a</a>", "/d/page"),
+    ])
+    func resolvesAsHTMLDoes(_ body: String, _ path: String) throws {
+        for (server, url) in try pages("text/html; charset=utf-8", body) {
+            try withExtendedLifetime(server) {
+                let place = String(url.dropLast("/d/page".utf8.count))
+                let links = try smallweb.run(["links", url])
+                #expect(links.text == "\(place)\(path)\ta\n", "\(url): \(links.text)")
+            }
+        }
+    }
+
+    @Test(
+        arguments: [
+            ("text/html", [0x3C, 0x70, 0x3E, 0xE9], "é"),
+            ("text/html; charset=iso-8859-2", [0x3C, 0x70, 0x3E, 0xB1], "ą"),
+            ("text/html", Array("<meta charset=koi8-r><p>".utf8) + [0xC1], "а"),
+            ("text/html", [0xFF, 0xFE, 0x61, 0, 0xE9, 0], "aé"),
+            ("text/html", Array("<p>\u{E9}".utf8), "é"),
+            ("text/html; charset=utf-8", Array("<meta charset=koi8-r><p>\u{E9}".utf8), "é"),
+        ] as [(String, [UInt8], String)])
+    func readsItsCharset(_ type: String, _ body: [UInt8], _ shown: String) throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: \(type)\r\nConnection: close\r\n\r\n"
+            peer.write(Array(head.utf8) + body)
+        }
+        let text = try smallweb.run(["get", "--render", "text", "http://127.0.0.1:\(server.port)/"])
+        #expect(text.text == shown + "\n")
+    }
+
+    // MARK: Feeds
+
+    private static let atom = """
+        <?xml version="1.0"?><feed xmlns="http://www.w3.org/2005/Atom"><title>F</title><id>f</id>
+        <updated>2026-01-01T00:00:00Z</updated><entry><title>E</title><id>e</id>
+        <link href="p"/><updated>2026-01-01T00:00:00Z</updated></entry></feed>
+        """
+
+    private static func page(_ target: String) -> String {
+        """
+        <title>T</title><link rel=alternate hreflang=de href=de.html>
+        <link rel="alternate" type="application/atom+xml" href="\(target)">
+        <h1>T</h1><h2>News</h2><p><time>2026-03-04</time> <a href=b>Second</a>
+        <p><a href=a>2026-02-03 First</a>
+        """
+    }
+
+    @Test func aPageHasItsOwnFeed() throws {
+        let asked = Recorder<WebRequest>()
+        let server = try web(
+            ["/": ("text/html", Self.page("f.xml")), "/f.xml": ("text/xml", Self.atom)], asked)
+        let place = "http://127.0.0.1:\(server.port)"
+        let feed = try smallweb.run(["feed", "-v", place + "/"])
+        #expect(feed.status == 0 && feed.text.contains("<link href=\"\(place)/p\"/>"))
+        #expect(feed.errors.contains("note: reading the page's feed: \(place)/f.xml"))
+        #expect(asked.values.map(\.target) == ["/", "/f.xml"])
+        // A part of the page is wanted.
+        let part = try smallweb.run(["feed", "--under", "News", "--format", "rss", place + "/"])
+        #expect(part.text.contains("<link>\(place)/a</link>") && part.status == 0)
+        #expect(part.text.contains("<link>\(place)/b</link>"), "\(part.text)")
+    }
+
+    @Test func aFeedThatIsMissingIsAFailure() throws {
+        let server = try web(["/": ("text/html", Self.page("f.xml"))])
+        let feed = try smallweb.run(["feed", "http://127.0.0.1:\(server.port)/"])
+        #expect(feed.status == 22 && feed.text.isEmpty, "\(feed.errors)")
+    }
+
+    /// What is for one server goes to no other, as after a redirect.
+    @Test func secretsStayWithThePage() throws {
+        let (asked, other) = (Recorder<WebRequest>(), Recorder<WebRequest>())
+        let second = try web(["/f.xml": ("text/xml", Self.atom)], other)
+        let target = "http://127.0.0.1:\(second.port)/f.xml"
+        let server = try web(["/": ("text/html", Self.page(target))], asked)
+        let url = "http://127.0.0.1:\(server.port)/"
+        #expect(try smallweb.run(["feed", url]).status == 0 && other.values.count == 1)
+        let refused = try smallweb.run(["feed", "-H", "X-Key: k", url])
+        #expect(refused.status == 102 && other.values.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains(target))
+        let scheme = try web(["/": ("text/html", Self.page("gopher://127.0.0.1:9/0/f"))])
+        #expect(try smallweb.run(["feed", "http://127.0.0.1:\(scheme.port)/"]).status == 102)
+    }
+
+    @Test func watchComparesItsText() throws {
+        let capsule = try ChangingCapsule(["/": "20 text/html\r\n<p>a</p><p class=x>b"])
+        func watch() throws -> String {
+            try smallweb.run(["watch", "--state", "s", "--diff", capsule.place + "/"]).text
+        }
+        #expect(try watch().hasPrefix("new"))
+        capsule.set("/", "20 text/html\r\n<div><p>a</p></div><p class=y>b")
+        #expect(try watch().hasPrefix("unchanged"))
+        capsule.set("/", "20 text/html\r\n<p>a</p><p class=y>c")
+        let changed = try watch()
+        #expect(changed.hasPrefix("changed") && changed.hasSuffix(" a\n-b\n+c\n"), "\(changed)")
+    }
+}
