@@ -252,6 +252,7 @@ examples: all-deps debug-binaries
 	SWIFT='$(SWIFT)' Tests/Examples/run.sh .build/debug/smallweb-loopback
 	Tests/Examples/clients.sh .build/debug/smallweb .build/debug/smallweb-loopback
 	Tests/Examples/fsspec.sh .build/debug/smallweb .build/debug/smallweb-loopback
+	Tests/Examples/mcp.sh .build/debug/smallweb
 	Tests/Recipes/run.sh .build/debug/smallweb
 
 debug-binaries: deps

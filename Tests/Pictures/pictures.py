@@ -87,6 +87,23 @@ frost of last year, and is written by hand.
 ENTRY = "# A week in the garden\n\n=> /images/leeks.jpg Leeks\n=> / Home\n"
 
 
+# The garden on the web.
+SITE = """<!doctype html><html lang=en><title>Beans</title><link rel=stylesheet href=garden.css>
+<nav><a href=/>Garden</a> &middot; <a href=/seeds/>Seeds</a></nav>
+<h1>Which beans, and when</h1>
+<p>All of them are from seeds of last year. Those in the <a href=north.html>north bed</a> are early:
+see the <a href="https://example.org/frost?month=11&amp;place=here">table of frosts</a> before you sow.
+<table><tr><th>Bean<th>Sown<th>Picked
+<tr><td><a href=aquadulce.html>Aquadulce</a><td>November<td>June
+<tr><td>Crimson-flowered<td>February<td>July
+<tr><td>The Sutton<td>March, under glass<td>August</table>
+<h2>How to swap</h2>
+<ol><li>Write to <a href=mailto:me@garden.example>me</a>.<li>Send an envelope.
+<ul><li>No plastic, please.</ul><li>Wait for the harvest.</ol>
+<blockquote>Plant one more row than you need: it is for the birds.</blockquote>
+<script>count()</script>"""
+
+
 class Gemini(socketserver.StreamRequestHandler):
     def setup(self):
         self.request = tls.wrap_socket(self.request, server_side=True)
@@ -107,11 +124,16 @@ class Gemini(socketserver.StreamRequestHandler):
 
 
 class Web(socketserver.StreamRequestHandler):
-    """20 MiB at an even pace, of which it holds back the last 8."""
+    """A page; or 20 MiB at an even pace, of which it holds back the last 8."""
 
     def handle(self):
+        is_page = b".html" in self.rfile.readline()
         while self.rfile.readline() not in (b"\r\n", b""):
             pass
+        if is_page:
+            self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\n"
+                             b"Content-Length: %d\r\n\r\n%s" % (len(SITE), SITE.encode()))
+            return
         self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (20 << 20))
         piece = bytes(64 << 10)
         start = time.monotonic()
@@ -266,6 +288,8 @@ os.makedirs(target, exist_ok=True)
 try:
     known("this year")
     shown("open", "smallweb open gemini://garden.example/", "q quit:")
+
+    shown("html", "smallweb open http://garden.example/beans.html", "q quit:")
 
     known("this year")
     shown("explain", "smallweb explain -O gemini://garden.example/log/2026-11-20.gmi", DONE)

@@ -27,6 +27,7 @@ PICTURES = {
     "smallweb.1": ("completion", "TAB in zsh lists the commands, each with what it does"),
     "smallweb-get.1": ("progress", "a download with a bar, the amount, the rate and the time left"),
     "smallweb-open.1": ("open", "a Gemini page with numbered links, and their URLs at its end"),
+    "smallweb-links.1": ("html", "an HTML page with a table, lists and numbered links"),
     "smallweb-crawl.1": ("crawl", "the broken links of a capsule, with page and line"),
     "smallweb-explain.1": ("explain", "where a fetch would connect to, and what it would send"),
     "smallweb-trust.1": ("changed-key", "a server whose key has changed is refused"),
