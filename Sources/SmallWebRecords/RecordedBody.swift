@@ -17,6 +17,10 @@ package final class RecordedBody: EventSink {
     /// The reason that the body is not in the record.
     private var omission: String?
     private var hasBegun = false
+    /// True for a page that is laid out; other bodies are as they came.
+    private var isRendered = false
+    /// Size of the page as it was laid out; `nil` while it is unknown.
+    package var renderedBytes: Int?
 
     init(
         _ records: RecordStream, _ log: FetchLog?, _ options: RecordOptions, _ scope: RecordScope
@@ -45,6 +49,7 @@ package final class RecordedBody: EventSink {
         } else if !options.streamsBodies && options.body != .file {
             kept = Spool(memoryMax: 65_536)
         }
+        isRendered = scope.rendering != nil && wanted == .body && head.mediaType?.isText ?? true
         charset = head.mediaType?.charset
         converter = charset.flatMap(CharsetConverter.init(from:))
     }
@@ -57,6 +62,15 @@ package final class RecordedBody: EventSink {
     private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         digest?.update(bytes)
         try writeChunks(of: bytes)
+        if !isRendered { try keep(bytes) }
+    }
+
+    /// Adds to the page as it is laid out.
+    package func add(rendered bytes: ArraySlice<UInt8>) throws(FetchError) {
+        if isRendered { try keep(bytes) }
+    }
+
+    private func keep(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         guard let kept else { return }
         if kept.count + bytes.count > options.inlineBytesMax && scope.overflow == nil {
             self.kept = nil
@@ -97,6 +111,13 @@ package final class RecordedBody: EventSink {
         case path(String)
         case chunks(Int)
         case omitted(String)
+
+        fileprivate var hasBody: Bool {
+            switch self {
+            case .text, .base64, .path: true
+            case .null, .chunks, .omitted: false
+            }
+        }
     }
 
     /// Decides the form of the body. Called once, after its last byte.
@@ -112,11 +133,13 @@ package final class RecordedBody: EventSink {
         }
         if isStreamed { return .chunks(chunks.count) }
         guard let kept else { return .omitted("truncated") }
+        if isRendered { renderedBytes = kept.count }
         if kept.count > options.inlineBytesMax, let overflow = scope.overflow {
             return .path(try await overflow(kept, log))
         }
         let bytes = try await kept.takeAll()
         if options.body == .base64 { return .base64(bytes) }
+        if isRendered { return .text(bytes, from: nil) }
         if let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)
         }
@@ -147,6 +170,10 @@ package final class RecordedBody: EventSink {
             writer.member("sha256", isWhole ? digest?.finish().hex : nil)
             writer.member("complete", isComplete)
             if let source { writer.member("transcoded", source) }
+            if isRendered, form.hasBody {
+                writer.member("rendered", scope.rendering)
+                writer.member("total", renderedBytes)
+            }
         }
     }
 }

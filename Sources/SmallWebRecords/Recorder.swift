@@ -11,6 +11,8 @@ package struct RecordScope {
     package var listing: ListForm?
     /// True to write records of a page's links, whatever ``listing`` is.
     package var withLinks = false
+    /// The form in which a page is laid out into its record or file; `nil` for its bytes.
+    package var rendering: String?
     /// Moves a body that is too large for its record into a file, and returns its path.
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
@@ -43,7 +45,7 @@ package final class Recorder {
     private let wording: ErrorWording
     private let registry: Registry?
     private let log: FetchLog?
-    private let body: RecordedBody
+    package let body: RecordedBody
     /// The records before the terminal one.
     package let records: RecordStream
     private let refs: RefRecords?

@@ -196,7 +196,7 @@ import Testing
         ["crawl", "--cache", "--warc", "a.warc"], ["links", "--ipv4", "--ipv6"],
         ["head", "--skip-existing", "--overwrite"],
         ["explain", "--continue", "--continue-at", "3"],
-        ["get", "--json", "--show-headers"], ["get", "--json", "--render", "html"],
+        ["get", "--json", "--show-headers"], ["get", "--json", "--stream", "--render", "html"],
         ["get", "--head", "--render", "html"], ["get", "--show-headers", "--body", "none"],
         ["get", "--json", "--stream", "--inline-max", "3"],
         ["get", "--json", "--remote-name", "--body", "base64"],
@@ -234,7 +234,7 @@ import Testing
 
     /// Whichever of the two stands in the file.
     @Test(arguments: [
-        ("json", ["-i"], "--no-json"), ("json", ["--render", "text"], "--no-json"),
+        ("json", ["-i"], "--no-json"),
         ("json", ["--hyperlink", "always"], "--no-json"), ("json", ["-o", "-"], "--no-json"),
         ("offline", ["--max-age", "3"], "--no-offline"), ("key = a", [], "--no-config"),
         ("write-out = a", ["--json"], "--no-config"),

@@ -20,6 +20,8 @@ final class BodySink {
     private(set) var notes: [Note] = []
     /// True if the file was left alone, as nothing has changed.
     private(set) var isUnchanged = false
+    /// Size of the file; `nil` without one.
+    var bytesWritten: Int? { file?.bytesWritten }
     /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
 

@@ -32,7 +32,7 @@ final class FileOutput {
     private(set) var path: String
     /// The requested name, with links resolved.
     let wanted: String
-    private var bytesWritten = 0
+    private(set) var bytesWritten = 0
     private var filter: TerminalText.Filter?
     private let clash: Clash
     private let rest: Rest?

@@ -91,12 +91,15 @@ enum BodyTarget: RecordTarget {
     case held(Spool)
     /// A file, for a page that is laid out.
     case file(BodySink)
+    /// A record, for a page that is laid out.
+    case record(RecordedBody)
 
     func write(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         switch self {
         case .standardOutput(let patience): try StandardStream.output.write(bytes, patience)
         case .held(let spool): try spool.append(bytes)
         case .file(let sink): try sink.write(bytes)
+        case .record(let body): try body.add(rendered: bytes)
         }
     }
 
@@ -108,7 +111,7 @@ enum BodyTarget: RecordTarget {
         case .standardOutput(let patience):
             try StandardStream.output.write(line[...], isWhole: true, patience)
         case .held(let spool): try spool.append(line[...])
-        case .file(let sink): try sink.write(line[...])
+        case .file, .record: try write(line[...])
         }
     }
 }

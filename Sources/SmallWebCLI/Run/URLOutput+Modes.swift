@@ -23,6 +23,8 @@ extension URLOutput {
                 PageFile(
                     file: BodyOutput(sink: sink, log: log),
                     page: page(to: .file(sink), log, style)))
+        case .page where plan.isInRecord:
+            if let body = recorder?.body { sinks.append(page(to: .record(body), log, style)) }
         case .page:
             if let page = output.page, page.isInSession {
                 sinks.append(OpenedPage.Keeper(page, log))

@@ -166,6 +166,7 @@ final class URLOutput: Output {
             path = attempted.sink.path
             settings.output.page?.path = path
             recorder?.isUnchanged = attempted.sink.isUnchanged
+            if plan.form == .page { recorder?.body.renderedBytes = attempted.sink.bytesWritten }
         }
         if settings.output.existing == .updated, let ending = result.ending, let path,
             let head = ending.head, !head.isUnchanged

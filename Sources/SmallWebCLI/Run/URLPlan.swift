@@ -48,8 +48,9 @@ struct URLPlan {
         let laysPagesOut =
             settings.output.rendering != .auto || settings.output.isReading || isWatched
         isLaidOut = laysPagesOut && destination == .standardOutput
-        takesItems = laysPagesOut && !destination.isFile || settings.rendersFiles
-        let isPage = isLaidOut || destination.isFile && settings.rendersFiles
+        takesItems = laysPagesOut && !destination.isFile || settings.rendersAlways
+        let isKept = destination.isFile || settings.records.areWanted && destination == .nowhere
+        let isPage = isLaidOut || isKept && settings.rendersAlways
         form =
             switch settings.output.listing {
             case _ where settings.fetch.wantsHeadAlone: .head
@@ -264,6 +265,8 @@ extension URLPlan {
         scope.isRest = settings.fetch.resume != .fromStart
         scope.listing = settings.output.listing
         scope.withLinks = settings.output.withLinks
+        scope.rendering =
+            form == .page && settings.rendersAlways ? settings.output.rendering.name : nil
         guard let directory = settings.output.directory else { return scope }
         let createsDirectories = settings.output.createsDirectories
         scope.overflow = { body, log throws(FetchError) in

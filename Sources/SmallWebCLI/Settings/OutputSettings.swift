@@ -60,6 +60,15 @@ struct OutputSettings: Sendable {
             case .markdown, .md: .markdown
             }
         }
+
+        /// The name in records.
+        var name: String {
+            switch self {
+            case .plain: Self.text.rawValue
+            case .md: Self.markdown.rawValue
+            case .auto, .text, .ansi, .html, .markdown: rawValue
+            }
+        }
     }
     var rendering = Rendering.auto
     var hyperlinks = Settings.When.auto
@@ -75,8 +84,8 @@ struct OutputSettings: Sendable {
 }
 
 extension Settings {
-    /// True if files get pages laid out: that is for the command line to say.
-    var rendersFiles: Bool {
+    /// True if files and records get pages laid out: that is for the command line to say.
+    var rendersAlways: Bool {
         output.rendering != .auto && isGiven(.render) && !fetch.wantsRawBody
     }
 }

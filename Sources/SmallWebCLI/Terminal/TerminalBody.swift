@@ -56,7 +56,8 @@ final class TerminalBody: PageSink {
     private func begin(_ head: Head) throws(FetchError) {
         let type = head.mediaType
         if let type, !type.isText {
-            // With --render a program gets unsupported types unchanged.
+            // With --render a program gets unsupported types unchanged, and so does a record.
+            if case .record = target { return form = .bytes }
             guard style.isForReading || format != nil || style.isSeen else {
                 form = .bytes
                 return

@@ -89,11 +89,10 @@ extension Rule {
         Rule(.without, [.showHeaders], [.json], hint: "a record has what the header says"),
         Rule(.without, [.hyperlink], [.json]),
         Rule(
-            .without, [.render], [.json], onlyRecords,
-            hint: "--remote-name writes the page to a file"
+            .rivals, [.render], [.stream], hint: "--stream writes bodies as they come"
         ) { settings, _ in
-            settings.output.files.isEmpty && !settings.output.usesRemoteName
-                && settings.records.options.body != .file
+            settings.rendersAlways && settings.output.files.isEmpty
+                && !settings.output.usesRemoteName && settings.records.options.body != .file
         },
         // Where there is no body, or where it goes to a file.
         Rule(
@@ -125,6 +124,7 @@ extension Rule {
         Rule(.overrides, files, [.body]) { settings, _ in
             [.none, .file].contains(settings.records.options.body)
         },
-        Rule(.rivals, [.render], [.continue, .continueAt]) { settings, _ in settings.rendersFiles },
+        Rule(.rivals, [.render], [.continue, .continueAt]) { settings, _ in settings.rendersAlways
+        },
     ]
 }
