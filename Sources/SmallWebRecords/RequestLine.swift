@@ -93,8 +93,8 @@ package final class RequestLine {
 
     private static let names = [
         "body", "data", "headers", "id", "identity", "max_filesize", "max_redirs", "max_time",
-        "method", "mime", "output", "pin", "proxy", "put", "tag", "token_file", "trust", "type",
-        "url",
+        "method", "mime", "output", "pin", "proxy", "public_only", "put", "tag", "token_file",
+        "trust", "type", "url",
     ]
 
     private func read(_ request: JSONValue) throws(FetchError) {
@@ -162,6 +162,11 @@ package final class RequestLine {
             settings.append((member.name, path == "-" ? "./-" : path))
         case "method", "mime", "proxy", "body", "identity", "trust", "pin":
             settings.append((member.name, try Self.string(member)))
+        case "public_only":
+            guard case .bool(true) = member.value else {
+                throw usageError("\"public_only\" can only be true")
+            }
+            settings.append((member.name, "true"))
         case "max_time", "max_filesize", "max_redirs":
             settings.append((member.name, try Self.number(member)))
         case let name where name.hasPrefix("x-"): break

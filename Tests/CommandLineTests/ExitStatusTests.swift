@@ -96,6 +96,7 @@ import Testing
             }
             return try Smallweb().run(["get", "--robots", "nex://127.0.0.1:\(server.port)/a"])
         },
+        .refusedAddress: { try fetch("/", ["--public-only"]) },
         .interrupted: {
             let capsule = try Capsule()
             return try Smallweb().run(["get", "-o", "never", capsule.place + "/silent"]) {

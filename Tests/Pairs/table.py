@@ -52,6 +52,7 @@ SCENES |= {
     "referer": Scene("-e", "http://h.test/"), "request": Scene("-X", "PURGE"),
     "max-filesize": Scene("--max-filesize", "10", stops=True),
     "warc": Scene("--warc", "w.warc"), "replay": Scene("--replay", "empty.warc", stops=True),
+    "public-only": flag("public-only", stops=True),
     "offline": flag("offline", stops=True), "proxy": Scene("-x", "http://127.0.0.1:{web}"),
     "noproxy": Scene("--noproxy", "127.0.0.1", needs=("-x", "http://127.0.0.1:{web}")),
     "proxy-auth": Scene("--proxy-auth", "secret", needs=("-x", "http://127.0.0.1:{web}")),

@@ -12,8 +12,8 @@ internal import Testing
         ("too-many-redirects", 47), ("empty-reply", 52), ("send", 55), ("receive", 56),
         ("identity-unusable", 58), ("untrusted", 60), ("too-large", 63), ("temporary-failure", 75),
         ("trust-changed", 90), ("proxy", 97), ("needs-identity", 98), ("needs-input", 101),
-        ("redirect-refused", 102), ("not-recorded", 103), ("robots", 104), ("plugin", 110),
-        ("internal", 125), ("interrupted", 130),
+        ("redirect-refused", 102), ("not-recorded", 103), ("robots", 104),
+        ("refused-address", 105), ("plugin", 110), ("internal", 125), ("interrupted", 130),
     ]
 
     @Test(arguments: table)

@@ -47,6 +47,19 @@ struct FrontDoorTests {
         #expect(error?.outcome == .truncated)
     }
 
+    @Test func aServerThatIsNotPublicIsNotAsked() async throws {
+        let server = try LoopbackServer.capsule()
+        let web = try bench.web { $0.resolver.isPublicOnly = true }
+        for host in ["127.0.0.1", "localhost"] {
+            let error = await #expect(throws: FetchError.self) {
+                try await web.fetch("gemini://\(host):\(server.port)/")
+            }
+            #expect(error?.outcome == .refusedAddress && error?.isRetryable == false)
+        }
+        server.stop()
+        #expect(server.connections.isEmpty)
+    }
+
     @Test func inputAnswersAServer() async throws {
         let server = try LoopbackServer.capsule()
         let web = try bench.web()

@@ -77,6 +77,28 @@ struct OtherServerTests {
         #expect(try hop.resolver(for: other).refusesPrivate == isRefused)
     }
 
+    /// With `--public-only` no first server excuses it.
+    @Test func onlyAPublicOneIsAsked() async throws {
+        let fetcher = try Bench().fetcher { $0.resolver.isPublicOnly = true }
+        let request = try fetcher.request("git+https://h.test/r")
+        for address in ["127.0.0.1", "9.9.9.9"] {
+            let hop = Hop(fetcher, request.scheme, request.limits, by: .never) { _ in }
+            try await hop.say(
+                .connected(
+                    Connection(
+                        endpoint: try request.endpoint, address: address, port: 443, tls: nil,
+                        trust: nil)))
+            for host in ["127.0.0.1", "10.0.0.1", "localhost", "203.0.113.7"] {
+                let place = Endpoint(host: host, port: 443, security: .tls)
+                let error = await #expect(throws: FetchError.self) {
+                    _ = try await hop.resolver(for: place).isPrivate(
+                        place, on: fetcher.loop, by: .never)
+                }
+                #expect(error?.outcome == .refusedAddress)
+            }
+        }
+    }
+
     /// With `--no-private` the first server decides, whatever comes after it.
     @Test(arguments: [("198.51.100.7", true), ("10.1.2.3", false), ("::1", false)])
     func redirectsFromTheInternetLeadToNoPrivateAddress(

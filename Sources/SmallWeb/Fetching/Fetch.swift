@@ -82,6 +82,10 @@ struct Fetch {
                 throw FetchError(
                     .protocolError, .header,
                     "bad redirect to \(request.uri.display): \(error.message)")
+            } catch  where hops > 0 && error.outcome == .refusedAddress {
+                var error = error
+                error.message = "the redirect leads to \(request.uri.display): \(error.message)"
+                throw error
             } catch {
                 throw timed(error)
             }

@@ -40,10 +40,13 @@ struct Reach {
         guard beganPrivate == false, let host = next.uri.host else { return false }
         if Resolver.isPrivate(literal: host) { return true }
         guard isDirect, let endpoint = try? next.endpoint else { return false }
-        // The connection finds out as well why a name has no address, and says more.
-        return
-            (try? await fetcher.options.resolver.isPrivate(
-                endpoint, on: fetcher.loop, by: deadline)) ?? false
+        do throws(FetchError) {
+            return try await fetcher.options.resolver.isPrivate(
+                endpoint, on: fetcher.loop, by: deadline)
+        } catch {
+            // The connection finds out as well why a name has no address, and says more.
+            return error.outcome == .refusedAddress
+        }
     }
 }
 
@@ -88,6 +91,11 @@ extension Hop {
             !fetcher.options.http.isSpecial
         else { return resolver }
         return try resolver.refusingPrivate(endpoint)
+    }
+
+    /// True if the recorded reply of a peer may be seen. Without an address it counts as ours.
+    package func mayRecall(from peer: String?) -> Bool {
+        (try? fetcher.options.resolver.check(unresolved: peer ?? "localhost")) != nil
     }
 
     /// The resolver for the server of a program's URL. A redirect is sent by a server, or the

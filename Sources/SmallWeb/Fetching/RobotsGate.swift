@@ -140,7 +140,7 @@ package final class RobotsGate: Sendable {
             switch file {
             case .known(let robots, _, let opens)?: return (robots, opens, hasWaited)
             case .failed(let error, _)?:
-                if error.outcome == .robots { throw error }
+                if [.robots, .refusedAddress].contains(error.outcome) { throw error }
                 var failure = FetchError(
                     .temporaryFailure, .connect,
                     "robots.txt of \(place) cannot be had: \(error.message)",

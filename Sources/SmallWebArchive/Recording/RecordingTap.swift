@@ -291,7 +291,7 @@ extension FetchError {
     fileprivate var isOfServer: Bool {
         switch outcome {
         case .interrupted, .write, .read, .internal, .usage, .badURL, .identityUnusable,
-            .notBuiltIn, .unsupportedScheme, .notRecorded:
+            .notBuiltIn, .unsupportedScheme, .notRecorded, .refusedAddress:
             false
         default: true
         }

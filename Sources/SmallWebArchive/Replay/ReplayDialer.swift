@@ -76,6 +76,9 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         let recording = replayer.index.recordings[number]
         if hop.recorded == replayer.start { hop.recorded = recording.time }
         let facts = try CaptureFacts(number, replayer)
+        guard hop.mayRecall(from: facts.proxy == nil ? recording.address : endpoint.host) else {
+            throw .notRecorded("a reply from a public address")
+        }
         let port = facts.port ?? endpoint.port
         if let address = recording.address ?? facts.proxy {
             try await hop.emit(

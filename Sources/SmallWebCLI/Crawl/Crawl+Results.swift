@@ -45,6 +45,7 @@ extension Crawl {
         // The scheme cannot do what an option demands.
         if outcome == .usage { return .skipped("usage") }
         if outcome == .robots { return entry.depth == 0 ? .done : .skipped("robots") }
+        if outcome == .refusedAddress { return entry.depth == 0 ? .done : .skipped("private") }
         if !seeds.contains(place.name), result.error?.remedy == .fetchAlone {
             return .skipped("private")
         }

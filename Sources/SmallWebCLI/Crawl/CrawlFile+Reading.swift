@@ -275,7 +275,7 @@ extension Outcome {
         switch self {
         case .ok, .unsupportedScheme, .usage, .badURL, .protocolError, .permanentFailure,
             .tooManyRedirects, .tooLarge, .needsIdentity, .needsInput, .redirectRefused,
-            .notRecorded, .robots:
+            .notRecorded, .robots, .refusedAddress:
             true
         case .notBuiltIn, .proxyResolve, .resolve, .connect, .truncated, .write, .read, .timeout,
             .tls, .emptyReply, .send, .receive, .identityUnusable, .untrusted, .temporaryFailure,

@@ -146,7 +146,8 @@ package struct Option: Sendable, Adjustable {
             `continue`, timeCond = "time-cond", etagCompare = "etag-compare",
             etagSave = "etag-save", writeOut = "write-out", raw, head, render, hyperlink, all,
             exitCode = "exit-code", data, netrc, input, location, maxRedirs = "max-redirs",
-            noPrivate = "no-private", proto, protoRedir = "proto-redir", maxTime = "max-time",
+            noPrivate = "no-private", publicOnly = "public-only", proto, protoRedir = "proto-redir",
+            maxTime = "max-time",
             connectTimeout = "connect-timeout", readTimeout = "read-timeout",
             limitRate = "limit-rate", maxFilesize = "max-filesize", insecure, ipv4, ipv6, resolve
         case json, fields, body, inlineMax = "inline-max", stream, withLinks = "with-links",

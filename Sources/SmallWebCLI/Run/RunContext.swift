@@ -303,6 +303,7 @@ extension Settings {
         var options = Fetcher.Options(trustStore: try connection.trustStore(asker))
         options.resolver.overrides = connection.resolverOverrides
         options.resolver.family = connection.family
+        options.resolver.isPublicOnly = connection.isPublicOnly
         options.resolver.names = connection.hostNames
         options.proxies = try connection.readProxies()
         options.network = archive.network

@@ -6,6 +6,7 @@ internal import SmallWebTransport
 struct ConnectionSettings: Sendable {
     var family = Resolver.Family.any
     var resolverOverrides: [String: [String]] = [:]
+    var isPublicOnly = false
     /// Shared by all URLs of a run, whatever their other settings.
     let hostNames = HostNames(keepSeconds: 0)
     /// Judges URLs by robots files; `nil` to ask for none.

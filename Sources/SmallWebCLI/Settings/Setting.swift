@@ -79,6 +79,10 @@ extension Settings {
     mutating func apply(_ line: RequestLine) throws(FetchError) -> Bool {
         var changesFetcher = false
         do throws(FetchError) {
+            // That could lead anywhere.
+            if connection.isPublicOnly, line.settings.contains(where: { $0.member == "proxy" }) {
+                throw usageError("with --public-only no line can choose its \"proxy\"")
+            }
             for (member, value) in line.settings {
                 guard let option = Option.ofMembers[member] else { continue }
                 try apply(Setting(option: option, value: value, origin: .member("\"\(member)\"")))
@@ -117,13 +121,14 @@ extension Option {
         let members: KeyValuePairs<String, ID> = [
             "body": .body, "headers": .header, "identity": .identity, "max_filesize": .maxFilesize,
             "max_redirs": .maxRedirs, "max_time": .maxTime, "method": .request, "mime": .mime,
-            "pin": .pin, "proxy": .proxy, "token_file": .tokenFile, "trust": .trust,
+            "pin": .pin, "proxy": .proxy, "public_only": .publicOnly, "token_file": .tokenFile,
+            "trust": .trust,
         ]
         return members.reduce(into: [:]) { $0[$1.key] = of($1.value) }
     }()
 
     /// True if it changes connections or redirects.
     var changesFetcher: Bool {
-        group == .connection || id == .identity || id == .maxRedirs
+        group == .connection || id == .identity || id == .maxRedirs || id == .publicOnly
     }
 }

@@ -256,6 +256,8 @@ extension FetchError {
         case listWithoutRecords
         /// The URL by itself: a page or program led to it, at a private address.
         case fetchAlone
+        /// Ask addresses that are not public, too.
+        case allowAnyAddress
         /// Fetch it, and keep it, while there is a network.
         case keepPages
     }

@@ -36,6 +36,7 @@ public enum Outcome: String, CaseIterable, Sendable, Hashable {
     case redirectRefused = "redirect-refused"
     case notRecorded = "not-recorded"
     case robots
+    case refusedAddress = "refused-address"
     case plugin
     case `internal`
     case interrupted
@@ -75,6 +76,7 @@ extension Outcome {
         case .redirectRefused: 102
         case .notRecorded: 103
         case .robots: 104
+        case .refusedAddress: 105
         case .plugin: 110
         case .internal: 125
         // The signal is raised again, so a shell shows 130 (SIGINT) or 143 (SIGTERM).
@@ -127,6 +129,7 @@ extension Outcome {
         case .notRecorded: "A replay: no recording has this request"
         case .robots:
             "The robots file of the server forbids it, and --robots or crawl was asked for"
+        case .refusedAddress: "The address is not a public one, and --public-only was asked for"
         case .plugin: "A helper program crashed or broke its protocol"
         case .internal: "A bug in smallweb; please report it"
         case .interrupted:

@@ -279,7 +279,7 @@ package struct CurlClient: HTTPClient {
             remedy: .giveProxyCredentials)
     }
 
-    /// - Throws: `connect` for a host that only its own proxy can reach.
+    /// - Throws: `connect` for a host that only its own proxy can reach; `refused-address`.
     private func prepareWay(
         _ transfer: CurlTransfer, _ request: HTTPRequest
     ) throws(FetchError) {
@@ -288,12 +288,15 @@ package struct CurlClient: HTTPClient {
             guard settings.unixSocket == nil, resolver.overrides[target.description] == nil,
                 let hidden = HiddenNetwork(host: target.host)
             else {
-                if resolver.refusesPrivate { transfer.refusePrivate() }
-                return
+                guard resolver.refusesPrivate else { return }
+                try resolver.check(unresolved: target.host)
+                return transfer.refusePrivate(by: resolver)
             }
             throw hidden.error(target.host)
         }
-        let gate = multi.gate(route, isForwarded: forwardingProxy(request) != nil)
+        try resolver.check(unresolved: target.host)
+        let gate = multi.gate(
+            route, isForwarded: forwardingProxy(request) != nil, isStrict: resolver.refusesPrivate)
         let limit = Instant.after(seconds: request.limits.connectSeconds)
         transfer.go(through: CurlTunnel(gate, to: target, resolver, by: min(deadline, limit)))
     }

@@ -17,7 +17,7 @@ final class CurlMulti: LoopGuest, @unchecked Sendable {
     /// Fires at ``timeout`` or earlier: libcurl postpones it several times in each transfer.
     private var timer: Waiter?
     /// Gates by route, for all routes that are not direct, then by `isForwarded`.
-    private var gates: [Route: [Bool: CurlGate]] = [:]
+    private var gates: [Route: [[Bool]: CurlGate]] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
@@ -97,12 +97,16 @@ final class CurlMulti: LoopGuest, @unchecked Sendable {
         }
     }
 
-    /// - Parameter isForwarded: True if an HTTP proxy gets the requests themselves.
-    func gate(_ route: Route, isForwarded: Bool) -> CurlGate {
-        if let gate = gates[route]?[isForwarded] { return gate }
+    /// - Parameters:
+    ///   - isForwarded: True if an HTTP proxy gets the requests themselves.
+    ///   - isStrict: True if its connections must not have been made without
+    ///     ``Resolver/refusesPrivate``.
+    func gate(_ route: Route, isForwarded: Bool, isStrict: Bool) -> CurlGate {
+        let kind = [isForwarded, isStrict]
+        if let gate = gates[route]?[kind] { return gate }
         let name = "smallweb-route-\(gates.values.reduce(0) { $0 + $1.count })"
         let gate = CurlGate(route, isForwarded: isForwarded, name: name, on: loop)
-        gates[route, default: [:]][isForwarded] = gate
+        gates[route, default: [:]][kind] = gate
         return gate
     }
 

@@ -40,9 +40,11 @@ final class CurlTransfer {
     private var pin: [UInt8]?
     /// Set for routes that are not direct.
     private(set) var tunnel: CurlTunnel?
-    /// Private and loopback addresses are refused; one was refused; this libcurl reports the peer
-    /// before it sends a request.
-    private var (refusesPrivate, hasRefused, isToldOfPeers) = (false, false, false)
+    /// The judge of addresses; one that was refused; a socket was opened; this libcurl reports the
+    /// peer before it sends a request.
+    private var (judge, refused, hasOpened, isToldOfPeers) = (
+        Resolver?.none, String?.none, false, false
+    )
     let endpoint: Endpoint
     private let trust: Connection.Trust
     private let began = Instant.now
@@ -175,8 +177,8 @@ final class CurlTransfer {
     }
 
     /// Refuses connections to private addresses, new or reused.
-    func refusePrivate() {
-        refusesPrivate = true
+    func refusePrivate(by judge: Resolver) {
+        self.judge = judge
         if !isToldOfPeers { set(CURLOPT_FRESH_CONNECT, 1) }
         watchSockets()
     }
@@ -226,7 +228,9 @@ final class CurlTransfer {
         if result == CURLE_SSL_PINNEDPUBKEYNOTMATCH, let pin {
             return .wrongKey(of: endpoint, pin: pin, present: presentKey())
         }
-        if hasRefused && requestBegan == nil { return .privateAddress(endpoint.host) }
+        if let judge, let refused, !hasOpened, requestBegan == nil {
+            return judge.refusal(of: endpoint.host, at: refused)
+        }
         let text = String(cString: errorText)
         let plain =
             library.functions.pointee.curl_easy_strerror(result).map { String(cString: $0) } ?? ""
@@ -311,11 +315,12 @@ final class CurlTransfer {
 
     /// - Returns: False if the peer's address is refused.
     func beginRequest(to address: UnsafePointer<CChar>?) -> Bool {
-        if refusesPrivate, tunnel == nil, let address,
-            Resolver.isPrivate(literal: String(cString: address))
-        {
-            hasRefused = true
-            return false
+        if let judge, tunnel == nil, let text = address.map({ String(cString: $0) }) {
+            let peer = SocketAddress(literal: text, port: 0)
+            guard peer.map({ !judge.refuses($0) }) ?? !judge.isPublicOnly else {
+                refused = text
+                return false
+            }
         }
         if !(tunnel?.isPending ?? false) { requestBegan = .now }
         return true
@@ -331,9 +336,14 @@ final class CurlTransfer {
             let isOurs = place.pointee.family == AF_UNIX
             return isOurs ? tunnel.gate.open(tunnel, &place.pointee) : -1
         }
-        let opened = openPublicSocket(place)
-        hasRefused = hasRefused || opened == nil
-        return opened ?? -1
+        let (address, wanted) = (address(of: place), place.pointee)
+        guard let address, !(judge?.refuses(address) ?? false) else {
+            refused = address?.host ?? "a Unix socket"
+            return -1
+        }
+        hasOpened = true
+        return socket(
+            wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.`protocol`)
     }
 
     /// Records the error with which a callback aborts the transfer.

@@ -140,15 +140,12 @@ final class CurlTunnel: @unchecked Sendable {
     }
 }
 
-/// - Parameter place: The address that libcurl is about to connect to.
-/// - Returns: A socket; `nil` for loopback and private addresses.
-func openPublicSocket(_ place: UnsafeMutablePointer<curl_sockaddr>) -> Int32? {
-    let wanted = place.pointee
+/// The address that libcurl is about to connect to; `nil` for a family other than IP.
+func address(of place: UnsafeMutablePointer<curl_sockaddr>) -> SocketAddress? {
     // The address follows the struct; the buffer has room for every family.
     let start = UnsafeRawPointer(place) + (MemoryLayout.offset(of: \curl_sockaddr.addr) ?? 0)
-    let bytes = UnsafeRawBufferPointer(start: start, count: Int(wanted.addrlen))
-    guard let address = SocketAddress(Array(bytes)), !address.isPrivate else { return nil }
-    return socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.`protocol`)
+    return SocketAddress(
+        Array(UnsafeRawBufferPointer(start: start, count: Int(place.pointee.addrlen))))
 }
 
 /// Copies bytes both ways between two carriers. Returns when the near side has ended, or the far

@@ -21,8 +21,8 @@ struct RouteConnector {
     ///   - isForwarded: True if an HTTP proxy gets the request itself, instead of a tunnel.
     ///   - moments: Gets the times of the finished steps.
     ///   - meanwhile: Work to do while the first attempt is under way.
-    /// - Throws: `resolve`, `connect`, `timeout`, `interrupted`, `send`; with a proxy
-    ///   `proxy-resolve`, `proxy`, and `untrusted` for its certificate.
+    /// - Throws: `resolve`, `connect`, `refused-address`, `timeout`, `interrupted`, `send`; with a
+    ///   proxy `proxy-resolve`, `proxy`, and `untrusted` for its certificate.
     func connect(
         to endpoint: Endpoint, isForwarded: Bool = false, _ moments: inout Connection.Moments,
         meanwhile: () throws(FetchError) -> Void = {}
@@ -36,6 +36,7 @@ struct RouteConnector {
             moments.connected = .now
             return Connected(carrier: socket, address: socket.address.host)
         case .command(let command):
+            try resolver.check(unresolved: endpoint.host)
             try await onAttempt("the proxy command")
             let carrier = try CommandCarrier(command, to: endpoint, on: loop)
             try meanwhile()
@@ -65,6 +66,7 @@ struct RouteConnector {
         to endpoint: Endpoint, isForwarded: Bool, through proxy: Proxy,
         _ moments: inout Connection.Moments, meanwhile: () throws(FetchError) -> Void
     ) async throws(FetchError) -> Connected {
+        try resolver.check(unresolved: endpoint.host)
         let isForwarded = isForwarded && !proxy.isSOCKS
         let targets = isForwarded ? [] : try await targets(endpoint, of: proxy)
         // Separate from the target's look-up: an unknown proxy has its own outcome. The user has

@@ -12,7 +12,10 @@ public struct Resolver: Sendable {
     public var family: Resolver.Family
     /// Cache, shared by all copies of this value.
     package var names = HostNames()
-    /// True if private and loopback addresses are refused.
+    /// True to ask public addresses alone, also for the first URL; else the outcome is
+    /// `refused-address`. A proxy may be anywhere, but is asked for no other by its literal.
+    public var isPublicOnly = false { didSet { refusesPrivate = isPublicOnly } }
+    /// True if private and loopback addresses are refused; only then ``isPublicOnly`` counts.
     package var refusesPrivate = false
 
     /// Uses the system's resolver, except for `overrides`.
@@ -24,15 +27,41 @@ public struct Resolver: Sendable {
     /// The addresses of an endpoint in the order in which to try them.
     ///
     /// - Throws: `resolve`, `timeout`, `interrupted`; `connect` for names that must not reach a
-    ///   name server, and for private addresses if they are refused.
+    ///   name server; `connect` or `refused-address` for addresses that are refused.
     func addresses(
         of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
     ) async throws(FetchError) -> [SocketAddress] {
         let found = try await allAddresses(of: endpoint, on: loop, by: deadline)
         guard refusesPrivate else { return found }
-        let usable = found.filter { !$0.isPrivate }
+        let usable = found.filter { !refuses($0) }
         guard usable.isEmpty else { return usable }
-        throw .privateAddress(endpoint.host)
+        throw refusal(of: endpoint.host, at: found.first?.host)
+    }
+
+    func refuses(_ address: SocketAddress) -> Bool {
+        refusesPrivate && (isPublicOnly ? !address.isPublic : address.isPrivate)
+    }
+
+    /// The error for an address that is refused.
+    ///
+    /// - Parameter address: Without it, the host is a literal.
+    func refusal(of host: String, at address: String? = nil) -> FetchError {
+        guard isPublicOnly else { return .privateAddress(host) }
+        let place = address.flatMap { $0 == host ? nil : "\(host) is at \($0), which" } ?? host
+        return FetchError(
+            .refusedAddress, .connect, "\(place) is not a public address",
+            remedy: .allowAnyAddress)
+    }
+
+    /// Judges a host that something else looks up: a literal in any spelling, or this machine.
+    ///
+    /// - Throws: `refused-address`.
+    package func check(unresolved host: String) throws(FetchError) {
+        guard isPublicOnly, refusesPrivate else { return }
+        let name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        let address = SocketAddress(numeric: name)
+        guard Self.isLocalhost(name) || address.map(refuses) ?? false else { return }
+        throw refusal(of: host, at: address?.host)
     }
 
     private func allAddresses(
@@ -71,9 +100,9 @@ public struct Resolver: Sendable {
     /// A copy for a server that a reply or a program has chosen: it leads to no private address.
     /// Where a proxy looks names up, only a literal is known here.
     ///
-    /// - Throws: `connect` for such an address.
+    /// - Throws: `connect` or `refused-address` for such an address.
     package func refusingPrivate(_ endpoint: Endpoint) throws(FetchError) -> Resolver {
-        guard !Self.isPrivate(literal: endpoint.host) else { throw .privateAddress(endpoint.host) }
+        guard !Self.isPrivate(literal: endpoint.host) else { throw refusal(of: endpoint.host) }
         var resolver = self
         resolver.refusesPrivate = true
         return resolver

@@ -28,6 +28,19 @@ struct SocketAddress: Sendable, Hashable {
         }
     }
 
+    /// An IP literal in any spelling that a look-up takes without a name server: `127.1`,
+    /// `0x7f000001`, or with a zone.
+    init?(numeric text: String) {
+        var hints = addrinfo()
+        hints.ai_flags = AI_NUMERICHOST
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(text, nil, &hints, &list) == 0, let info = list?.pointee else {
+            return nil
+        }
+        defer { freeaddrinfo(list) }
+        self.init(info)
+    }
+
     /// Copies a result of the resolver; `nil` for a family other than IP.
     init?(_ info: addrinfo) {
         guard info.ai_family == AF_INET || info.ai_family == AF_INET6, let address = info.ai_addr
@@ -77,21 +90,56 @@ struct SocketAddress: Sendable, Hashable {
     /// True if it is not a public unicast address: loopback, private or link-local (RFC 1918, 3927,
     /// 4193, 6598), multicast or reserved; also embedded in IPv6.
     var isPrivate: Bool {
+        let bytes = innerBytes
+        return bytes.count == 4 ? Self.isPrivate(v4: bytes) : bytes[0] & 0xE0 != 0x20
+    }
+
+    /// True for a unicast address of the Internet alone: not ``isPrivate``, not one of this
+    /// machine, and not of a network for documentation or for protocols (RFC 2928, 5737, 7526,
+    /// 9637).
+    var isPublic: Bool {
+        let bytes = innerBytes
+        let isReserved =
+            switch (bytes[0], bytes[1], bytes[2]) {
+            case (192, 0, 2), (198, 51, 100), (203, 0, 113), (192, 88, 99): bytes.count == 4
+            case (0x20, 0x01, 0...1), (0x3F, 0xFF, 0...0x0F): bytes.count == 16
+            case (0x20, 0x01, 0x0D): bytes.count == 16 && bytes[3] == 0xB8
+            default: false
+            }
+        return !isPrivate && !isReserved && !isOwn
+    }
+
+    /// True if an interface of this machine has the address, or that cannot be known.
+    private var isOwn: Bool {
+        var list: UnsafeMutablePointer<ifaddrs>?
+        guard getifaddrs(&list) == 0 else { return true }
+        defer { freeifaddrs(list) }
+        var next = list
+        while let entry = next?.pointee {
+            let size = MemoryLayout<sockaddr_in6>.size  // glibc has room for more.
+            let bytes = entry.ifa_addr.map { UnsafeRawBufferPointer(start: $0, count: size) }
+            let own = bytes.flatMap { SocketAddress(Array($0)) }
+            if own?.addressBytes == innerBytes { return true }
+            next = entry.ifa_next
+        }
+        return false
+    }
+
+    /// The address alone, or the IPv4 address that it embeds.
+    private var innerBytes: [UInt8] {
         let bytes = addressBytes
-        guard bytes.count == 16 else { return Self.isPrivate(v4: bytes[...]) }
+        guard bytes.count == 16 else { return bytes }
         let (isMapped, isTranslated) = (
             bytes[..<12].elementsEqual([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF]),
             bytes[..<12].elementsEqual([0, 0x64, 0xFF, 0x9B, 0, 0, 0, 0, 0, 0, 0, 0])
         )
-        if isMapped || isTranslated { return Self.isPrivate(v4: bytes[12...]) }
+        if isMapped || isTranslated { return Array(bytes[12...]) }
         // 6to4 has an IPv4 address after its prefix.
-        if bytes[0] == 0x20 && bytes[1] == 0x02 { return Self.isPrivate(v4: bytes[2..<6]) }
-        return bytes[0] & 0xE0 != 0x20
+        return bytes[0] == 0x20 && bytes[1] == 0x02 ? Array(bytes[2..<6]) : bytes
     }
 
-    private static func isPrivate(v4 bytes: ArraySlice<UInt8>) -> Bool {
-        let bytes = Array(bytes)
-        return switch (bytes[0], bytes[1]) {
+    private static func isPrivate(v4 bytes: [UInt8]) -> Bool {
+        switch (bytes[0], bytes[1]) {
         case (0, _), (10, _), (127, _), (169, 254), (192, 168), (224..., _): true
         case (100, 64...127), (172, 16...31), (198, 18...19): true
         case (192, 0): bytes[2] == 0

@@ -15,7 +15,7 @@ struct TrustCommand: Sendable {
     init(_ settings: Settings) { self.settings = settings }
 
     private static let ofConnections =
-        ["connect-timeout", "ipv4", "ipv6", "resolve"] + Option.proxies.map(\.long)
+        ["connect-timeout", "ipv4", "ipv6", "public-only", "resolve"] + Option.proxies.map(\.long)
 
     fileprivate static let actions: [Command] = [
         .action(
@@ -266,6 +266,7 @@ struct TrustCommand: Sendable {
             to: settings, for: uri.description)
         options.resolver.overrides = settings.connection.resolverOverrides
         options.resolver.family = settings.connection.family
+        options.resolver.isPublicOnly = settings.connection.isPublicOnly
         options.proxies = try settings.connection.readProxies()
         var limits = Limits()
         limits.connectSeconds = settings.fetch.connectSeconds

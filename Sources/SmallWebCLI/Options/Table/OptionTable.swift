@@ -148,6 +148,8 @@ extension Option {
             .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
         Option(.noPrivate, .requests, .flag { $0.fetch.redirects.refusesPrivate = $1 }),
         Option(
+            .publicOnly, .requests.with(scope: .run), .flag { $0.connection.isPublicOnly = $1 }),
+        Option(
             .proto, .requests, .value("LIST") { $0.fetch.schemes = $1 }
         ).with(\.values, .schemes),
         Option(

@@ -42,6 +42,8 @@ extension FetchError.Remedy {
         case .useProxy(let url): "name its proxy, for example with --proxy \(url)"
         case .keepPages: "fetch it with --cache while there is a network"
         case .fetchAlone: "if you trust it, fetch that URL yourself"
+        case .allowAnyAddress:
+            "if it may be asked, leave out --public-only, or add --no-public-only"
         case .giveCredentials:
             "give user and password with --netrc, or an Authorization field with --header @FILE"
         case .giveProxyCredentials: "give them with --proxy-auth FILE, as user:password"
