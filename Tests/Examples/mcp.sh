@@ -22,9 +22,23 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/smallweb-mcp.XXXXXX")
 clean_up() { rm -rf "$work"; }
 at_exit clean_up
 details() { tail -n 30 "$work/log" | cut -c1-300; }
+# Two machines in a network of their own: an address of this one is not public.
+# shellcheck disable=SC2016 # the inner shell expands it
 reads() {
-    HOME=$work SMALLWEB=$smallweb TMPDIR=$work PYTHONDONTWRITEBYTECODE=1 timeout -k 5 120 unshare -rn \
-        sh -c 'ip link set lo up && ip address add 11.0.0.1/32 dev lo && exec "$@"' sh \
-        "$python" "$here/mcp_reading.py" "$here/../../docs/examples/clients/smallweb_mcp.py" >"$work/log" 2>&1
+    HOME=$work SMALLWEB=$smallweb TMPDIR=$work PYTHONDONTWRITEBYTECODE=1 timeout -k 5 120 \
+        unshare -rn --mount --pid --fork --kill-child --mount-proc bash -c '
+            set -e
+            unshare -n "$1" "$2" --serve &
+            other=$!
+            until [ "$(readlink /proc/$other/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.01; done
+            ip link set lo up
+            ip link add near type veth peer name far netns "$other"
+            ip address add 11.0.0.2/30 dev near
+            ip link set near up
+            nsenter -t "$other" -n sh -c "ip address add 11.0.0.1/30 dev far && ip link set far up"
+            until (exec 3<>/dev/tcp/11.0.0.1/80) 2>/dev/null; do sleep 0.01; done
+            exec "$1" "$2" "$3"
+        ' bash "$python" "$here/mcp_reading.py" "$here/../../docs/examples/clients/smallweb_mcp.py" \
+        >"$work/log" 2>&1
 }
 must "smallweb_mcp.py reads, lists, searches and refuses" reads
