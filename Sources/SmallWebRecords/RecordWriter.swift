@@ -198,7 +198,8 @@ public struct RecordOptions: Sendable {
     public var fields: Set<String>?
     /// The form of a body in its record.
     public var body = BodyForm.auto
-    /// Longest body that goes into a record, in bytes; a longer one is marked as omitted.
+    /// Longest body that goes into a record, in bytes. Of a longer text its first part does, and
+    /// any other is marked as omitted.
     public var inlineBytesMax = 8 << 20
     /// True to write records of events before the end, too: requests, redirects, notices.
     public var includesEvents = false

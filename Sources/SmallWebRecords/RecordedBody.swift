@@ -10,12 +10,19 @@ package final class RecordedBody: EventSink {
     private let records: RecordStream
     private let digest: Digest?
     private var chunks = ChunkWriter()
-    /// `nil` when nothing goes into the record, or too much has come.
+    /// `nil` when nothing goes into the record, or a part of it.
     private var kept: Spool?
+    /// `nil` unless a part was asked for, or too much text has come.
+    private var slice: TextSlice?
+    /// The part that was asked for, or is in the record instead of the whole, after
+    /// ``form(path:_:isCutOff:)``.
+    package private(set) var part: (bytes: ArraySlice<UInt8>, offset: Int, next: Int?, total: Int?)?
+    /// SHA-256 of a page that came to its end and that a part was taken of.
+    package private(set) var hash: String?
     private var converter: CharsetConverter?
     private var charset: String?
     /// The reason that the body is not in the record.
-    private var omission: String?
+    private(set) var omission: String?
     private var hasBegun = false
     /// True for a page that is laid out; other bodies are as they came.
     private var isRendered = false
@@ -32,7 +39,7 @@ package final class RecordedBody: EventSink {
 
     package func take(_ event: Event) throws(FetchError) {
         switch event {
-        case .head(let head): begin(head)
+        case .head(let head): try begin(head)
         case .body(let bytes): try add(bytes)
         default: break
         }
@@ -40,18 +47,36 @@ package final class RecordedBody: EventSink {
 
     private var wanted: Request.Wanted { log?.wanted ?? .body }
 
-    private func begin(_ head: Head) {
+    private func begin(_ head: Head) throws(FetchError) {
         hasBegun = !head.isUnchanged
         if wanted != .body {
             omission = wanted.rawValue
+        } else if hasBegun, let range = scope.slice {
+            try begin(range)
         } else if options.body == .none || records.target == nil {
             omission = "none-requested"
         } else if !options.streamsBodies && options.body != .file {
             kept = Spool(memoryMax: 65_536)
         }
-        isRendered = scope.rendering != nil && wanted == .body && head.mediaType?.isText ?? true
+        isRendered = scope.rendering != nil && wanted == .body && isText
         charset = head.mediaType?.charset
         converter = charset.flatMap(CharsetConverter.init(from:))
+    }
+
+    private var isText: Bool { log?.head?.mediaType?.isText ?? true }
+
+    private func begin(_ range: TextRange) throws(FetchError) {
+        if !isText, let type = log?.head?.mediaType {
+            omission = "not-text"
+            throw FetchError(
+                .write, .output, "\(type.essence) is not text, which alone has parts",
+                remedy: .takeWhole)
+        }
+        // It says why there is none.
+        if range.hash != nil && digest == nil { _ = try Digest(.sha256) }
+        var range = range
+        if records.target != nil { range.count = min(range.count, max(1, options.inlineBytesMax)) }
+        slice = TextSlice(range)
     }
 
     /// True if the digest is the body's, not a rest's, and there is a body.
@@ -71,20 +96,30 @@ package final class RecordedBody: EventSink {
     }
 
     private func keep(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
-        guard let kept else { return }
-        if kept.count + bytes.count > options.inlineBytesMax && scope.overflow == nil {
-            self.kept = nil
-            omission = "inline-limit"
-        } else {
-            do throws(FetchError) {
-                try kept.append(bytes)
-            } catch {
-                // It lacks bytes that are hashed and counted.
-                self.kept = nil
-                omission = "not-written"
-                throw error
+        if kept == nil && slice == nil { return }
+        do throws(FetchError) {
+            guard let kept else { return try slice?.add(text(of: bytes)) ?? () }
+            guard kept.count + bytes.count > options.inlineBytesMax && scope.overflow == nil else {
+                return try kept.append(bytes)
             }
+            self.kept = nil
+            guard options.inlineBytesMax > 0 && isText else {
+                return omission = "inline-limit"
+            }
+            let slice = TextSlice(TextRange(start: 0, count: options.inlineBytesMax))
+            self.slice = slice
+            try kept.read { piece throws(FetchError) in try slice.add(text(of: piece)) }
+            try slice.add(text(of: bytes))
+        } catch {
+            // It lacks bytes that are hashed and counted.
+            (kept, slice) = (nil, nil)
+            omission = "not-written"
+            throw error
         }
+    }
+
+    private func text(of bytes: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        isRendered ? bytes : converter.map { $0.convert(bytes)[...] } ?? bytes
     }
 
     /// - Parameter isLast: True if no more bytes can complete a character that was held back.
@@ -125,13 +160,24 @@ package final class RecordedBody: EventSink {
     /// - Parameters:
     ///   - path: The file that a sink has put it into.
     ///   - log: The log of its fetch.
-    func form(path: String?, _ log: FetchLog?) async throws(FetchError) -> Form {
+    ///   - isCutOff: True if more of it was to come; `nil` for a reply that is not a success,
+    ///     whose body is another than the page.
+    /// - Throws: `write`; `permanent-failure` if the page is not the one of an earlier part.
+    func form(
+        path: String?, _ log: FetchLog?, isCutOff: Bool?
+    ) async throws(FetchError) -> Form {
         if let path { return .path(path) }
         if let omission {
             let isEmpty = log?.bodyBytes ?? 0 == 0
             return wanted == .refusal && isEmpty ? .null : .omitted(omission)
         }
         if isStreamed { return .chunks(chunks.count) }
+        if let slice {
+            let bytes = try take(slice, isCutOff: isCutOff)
+            guard records.target != nil else { return .omitted("none-requested") }
+            if options.body == .base64 { return .base64(bytes) }
+            return .text(bytes, from: isRendered || converter == nil ? nil : charset)
+        }
         guard let kept else { return .omitted("truncated") }
         if isRendered { renderedBytes = kept.count }
         if kept.count > options.inlineBytesMax, let overflow = scope.overflow {
@@ -148,6 +194,37 @@ package final class RecordedBody: EventSink {
         }
         return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
     }
+
+    /// - Throws: `write`; `permanent-failure` if the page is not the one of an earlier part.
+    private func take(_ slice: TextSlice, isCutOff: Bool?) throws(FetchError) -> [UInt8] {
+        let isWhole = !(isCutOff ?? false)
+        if isWhole { hash = sha256() }
+        if isWhole && !isRendered, let converter { try slice.add(converter.finish()[...]) }
+        let (start, total) = (slice.range.start, slice.total)
+        if isCutOff == false, let known = slice.range.hash, let hash, !hash.hasPrefix(known) {
+            omission = "changed"
+            throw FetchError(
+                .permanentFailure, .body, "the page has changed since the earlier part",
+                remedy: .takeFromStart, expected: known, actual: hash)
+        }
+        if isCutOff == false && start > total {
+            omission = "beyond-end"
+            throw FetchError(
+                .permanentFailure, .body, "the text has \(total) bytes, and no part at \(start)",
+                remedy: .takeFromStart, expected: String(start), actual: String(total))
+        }
+        let (bytes, offset, next) = try slice.cut(isCutOff: !isWhole)
+        part = (bytes, offset, next, isWhole ? total : nil)
+        if scope.slice == nil && next != nil {
+            log?.note(
+                .note(Note("inline-limit", "the record has the text up to byte \(bytes.count)")))
+        }
+        let isForced = options.body == .text
+        return Array(isForced ? Array(String(decoding: bytes, as: UTF8.self).utf8)[...] : bytes)
+    }
+
+    /// `nil` without libcrypto, or when no body was asked for.
+    private func sha256() -> String? { isWhole ? digest?.finish().hex : nil }
 
     /// Writes the member `body`. Once.
     ///
@@ -166,12 +243,16 @@ package final class RecordedBody: EventSink {
             case .chunks(let count): writer.member("chunks", count)
             case .omitted(let reason): writer.member("omitted", reason)
             }
-            // Without libcrypto there is none, nor when no body was asked for.
-            writer.member("sha256", isWhole ? digest?.finish().hex : nil)
+            writer.member("sha256", hash ?? sha256())
             writer.member("complete", isComplete)
             if let source { writer.member("transcoded", source) }
-            if isRendered, form.hasBody {
-                writer.member("rendered", scope.rendering)
+            guard form.hasBody else { return }
+            if isRendered { writer.member("rendered", scope.rendering) }
+            if let part {
+                writer.member("offset", part.offset)
+                writer.member("next", part.next)
+                writer.member("total", part.total)
+            } else if isRendered {
                 writer.member("total", renderedBytes)
             }
         }

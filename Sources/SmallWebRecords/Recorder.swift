@@ -13,6 +13,8 @@ package struct RecordScope {
     package var withLinks = false
     /// The form in which a page is laid out into its record or file; `nil` for its bytes.
     package var rendering: String?
+    /// The part of a page's text that is asked for; `nil` for all of it.
+    package var slice: TextRange?
     /// Moves a body that is too large for its record into a file, and returns its path.
     package var overflow: ((Spool, FetchLog?) async throws(FetchError) -> String)?
 
@@ -105,10 +107,14 @@ package final class Recorder {
     ) async throws(FetchError) -> ([UInt8], FetchError?) {
         try body.writeChunks(of: [], isLast: true)
         try await links?.drain()
+        let isCutOff = result.ending.map { $0.completeness == .truncated } ?? true
         do throws(FetchError) {
-            return (line(result, outcome, message, try await body.form(path: path, log)), nil)
+            let form = try await body.form(
+                path: path, log, isCutOff: isCutOff ? true : outcome == .ok ? false : nil)
+            return (line(result, outcome, message, form), nil)
         } catch {
-            return (line(.failed(error), error.outcome, nil, .omitted("not-written")), error)
+            let form = RecordedBody.Form.omitted(body.omission ?? "not-written")
+            return (line(.failed(error), error.outcome, nil, form), error)
         }
     }
 
@@ -212,7 +218,8 @@ package final class Recorder {
             writeMeta(of: head, &writer)
             writer.member("mime", head.mediaType?.essence)
             writer.member("size", log?.bodyBytes)
-            body.write(form, isComplete: false, to: &writer)
+            // The error may be about a page that came to its end.
+            body.write(form, isComplete: body.hash == nil ? false : nil, to: &writer)
         }
     }
 

@@ -93,8 +93,8 @@ package final class RequestLine {
 
     private static let names = [
         "body", "data", "headers", "id", "identity", "max_filesize", "max_redirs", "max_time",
-        "method", "mime", "output", "pin", "proxy", "public_only", "put", "tag", "token_file",
-        "trust", "type", "url",
+        "method", "mime", "output", "pin", "proxy", "public_only", "put", "slice", "tag",
+        "token_file", "trust", "type", "url",
     ]
 
     private func read(_ request: JSONValue) throws(FetchError) {
@@ -160,7 +160,7 @@ package final class RequestLine {
                 throw usageError("\"token_file\" must name a file")
             }
             settings.append((member.name, path == "-" ? "./-" : path))
-        case "method", "mime", "proxy", "body", "identity", "trust", "pin":
+        case "method", "mime", "proxy", "body", "identity", "trust", "pin", "slice":
             settings.append((member.name, try Self.string(member)))
         case "public_only":
             guard case .bool(true) = member.value else {

@@ -58,7 +58,7 @@ package struct WriteOut: Sendable {
     ]
     private static let body = [
         "text", "base64", "path", "path_base64", "chunks", "omitted", "sha256", "complete",
-        "transcoded", "rendered", "total",
+        "transcoded", "rendered", "offset", "next", "total",
     ]
 
     /// Members whose inner names servers, plugins and users choose.

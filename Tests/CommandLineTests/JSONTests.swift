@@ -214,7 +214,7 @@ import Testing
             try smallweb.records(options + [url]).records.all[0]["body"]?["omitted"]?.string
         }
         #expect(try omitted(["--body", "none"]) == "none-requested")
-        #expect(try omitted(["--inline-max", "1023"]) == "inline-limit")
+        #expect(try omitted(["--inline-max", "0"]) == "inline-limit")
         #expect(try omitted(["--inline-max", "1024"]) == nil)
         let place = smallweb.home.path
         let (records, _) = try smallweb.records(["--inline-max", "10", "--output-dir", place, url])

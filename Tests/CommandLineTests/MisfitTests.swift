@@ -66,9 +66,9 @@ import Testing
                 #"""
                 {"url":"x","body":"none","headers":{"a":"b"},"identity":"i","max_filesize":1,\#
                 "max_redirs":1,"max_time":1,"method":"GET","mime":"text/plain","pin":"p",\#
-                "proxy":"","public_only":true,"token_file":"t","trust":"tofu"}
+                "proxy":"","public_only":true,"slice":"0:5","token_file":"t","trust":"tofu"}
                 """#.utf8)[...])
-        #expect(line.problem == nil && line.settings.count == 13)
+        #expect(line.problem == nil && line.settings.count == 14)
         #expect(Set(line.settings.map(\.member)) == Set(Option.ofMembers.keys))
     }
 }

@@ -25,6 +25,7 @@ import Testing
         case "I/N": "0/2"
         case "sha256:HEX": "sha256:" + String(repeating: "0", count: 64)
         case "HOST:PORT:ADDRESS": "h.test:1:127.0.0.1"
+        case "START:COUNT": "0:5"
         case _ where option.id == .header: "a: b"
         case "DATE": "2026-11-20"
         case "LIST" where option.id == .types: "text/plain"

@@ -34,7 +34,7 @@ SCENES |= {
     "time-cond": Scene("-z", "2026-11-25", stops=True),
     "etag-compare": Scene("--etag-compare", "etag", stops=True),
     "etag-save": Scene("--etag-save", "tag"), "write-out": Scene("-w", "%{{size}} %{{url}}\\n"),
-    "render": Scene("--render", "html"), "hyperlink": Scene(
+    "render": Scene("--render", "html"), "slice": Scene("--slice", "0:5"), "hyperlink": Scene(
         "--hyperlink", "always", needs=("--render", "plain")),
     "fields": Scene("--fields", "url,body", needs=JSON),
     "body": Scene("--body", "base64", needs=JSON), "body none": Scene("--body", "none"),

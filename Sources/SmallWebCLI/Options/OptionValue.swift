@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWeb
+internal import SmallWebRecords
 
 /// Parsers for option values. Each throws `usage` with the option's name.
 enum OptionValue {
@@ -77,6 +78,23 @@ enum OptionValue {
             throw usageError("\(option) wants a size such as 500k or 10M, not \"\(text)\"")
         }
         return number << (shift ?? 0)
+    }
+
+    /// `START:COUNT` in bytes, perhaps with the beginning of a page's SHA-256.
+    static func slice(_ text: String, _ option: String) throws(FetchError) -> TextRange {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        if 2...3 ~= parts.count, let start = try? size(parts[0], option),
+            let count = try? size(parts[1], option), count > 0
+        {
+            let hash = parts.count == 3 ? parts[2].lowercased() : nil
+            let isHash = hash?.utf8.allSatisfy { ASCII.hexValue($0) != nil } ?? true
+            if isHash && 8...64 ~= hash?.utf8.count ?? 8 {
+                return TextRange(start: start, count: count, hash: hash)
+            }
+        }
+        throw usageError(
+            "\(option) wants START:COUNT in bytes, such as 0:8000, not \"\(text)\"",
+            hint: "START:COUNT:HASH is of a page with this SHA-256, or its first 8 digits or more")
     }
 
     /// `sha256:` and 64 hexadecimal digits.

@@ -89,7 +89,9 @@ final class URLOutput: Output {
     private func openRecord(_ job: Job) {
         log = log ?? job.request.map { FetchLog($0.uri) }
         let target = plan.writesRecords ? target : nil
-        guard target != nil || context.ledger != nil || settings.output.writeOut != nil
+        guard
+            target != nil || context.ledger != nil || settings.output.writeOut != nil
+                || settings.records.slice != nil
         else { return }
         let recorder = Recorder(
             asked.subject, log, settings.records.options, plan.recordScope,
@@ -252,6 +254,9 @@ final class URLOutput: Output {
             result, outcome, message: message, path: path)
         if let problem { (outcome, message) = report(.failed(problem)) }
         try recorder.records.target?.writeRecord(line)
+        if let range = settings.records.slice, outcome != .interrupted, !plan.writesRecords {
+            try writePart(of: recorder.body, range)
+        }
         let format = context.settings.output.writeOut
         for (text, toError) in try format?.pieces(of: line) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
@@ -263,6 +268,21 @@ final class URLOutput: Output {
             record = spool
         }
         return outcome
+    }
+
+    /// Writes the part of a page, and says where the next one begins.
+    private func writePart(of body: RecordedBody, _ range: TextRange) throws(FetchError) {
+        guard let part = body.part else { return }
+        var filter = TerminalText.Filter()
+        try target.write(
+            plan.isSeen ? filter.filter(part.bytes, isLast: true)[...] : part.bytes)
+        guard let next = part.next else { return }
+        let place = context.isBulk ? "\(URI.shown(url)): " : ""
+        let size = part.total.map { " of \($0)" } ?? ""
+        let hash = body.hash.map { ":\($0.prefix(16))" } ?? ""
+        context.messages.hint(
+            "\(place)the text goes on at byte \(next)\(size): "
+                + "--slice \(next):\(range.count)\(hash)")
     }
 
     /// Writes the buffered output and then the ledger's record, so that the ledger has delivered

@@ -46,7 +46,8 @@ struct URLPlan {
     init(_ settings: Settings, to destination: Destination) {
         (self.settings, self.destination) = (settings, destination)
         let laysPagesOut =
-            settings.output.rendering != .auto || settings.output.isReading || isWatched
+            settings.output.rendering != .auto || settings.output.isReading
+            || isWatched && settings.records.slice == nil
         isLaidOut = laysPagesOut && destination == .standardOutput
         takesItems = laysPagesOut && !destination.isFile || settings.rendersAlways
         let isKept = destination.isFile || settings.records.areWanted && destination == .nowhere
@@ -112,6 +113,9 @@ struct URLPlan {
         _ made: Request, for asked: RequestLine, _ registry: Registry, sendsInput: Bool = true
     ) throws(FetchError) -> Request {
         if let refusal { throw refusal }
+        if settings.records.slice != nil && destination.isFile {
+            throw usageError("a part of a page goes to no file", hint: "leave out output or slice")
+        }
         var request = made
         if settings.fetch.referencePatterns != nil && !request.scheme.hasReferences {
             let names = registry.schemes.filter(\.hasReferences).map(\.name)
@@ -265,9 +269,11 @@ extension URLPlan {
         scope.isRest = settings.fetch.resume != .fromStart
         scope.listing = settings.output.listing
         scope.withLinks = settings.output.withLinks
+        scope.slice = settings.records.slice
         scope.rendering =
-            form == .page && settings.rendersAlways ? settings.output.rendering.name : nil
-        guard let directory = settings.output.directory else { return scope }
+            form == .page && (settings.rendersAlways || scope.slice != nil)
+            ? settings.output.rendering.name : nil
+        guard let directory = settings.output.directory, scope.slice == nil else { return scope }
         let createsDirectories = settings.output.createsDirectories
         scope.overflow = { body, log throws(FetchError) in
             let name = log.map { FileName.name(for: $0.origin, head: $0.head) } ?? "index"

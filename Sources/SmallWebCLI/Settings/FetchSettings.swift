@@ -92,6 +92,8 @@ struct FetchSettings: Sendable {
 struct RecordSettings: Sendable {
     var areWanted = false
     var options = RecordOptions()
+    /// `--slice`, without records, too.
+    var slice: TextRange?
     var keepsInputOrder = false
     /// `nil` for a summary of several URLs.
     var wantsSummary: Bool?

@@ -121,7 +121,8 @@ extension Option {
         let members: KeyValuePairs<String, ID> = [
             "body": .body, "headers": .header, "identity": .identity, "max_filesize": .maxFilesize,
             "max_redirs": .maxRedirs, "max_time": .maxTime, "method": .request, "mime": .mime,
-            "pin": .pin, "proxy": .proxy, "public_only": .publicOnly, "token_file": .tokenFile,
+            "pin": .pin, "proxy": .proxy, "public_only": .publicOnly, "slice": .slice,
+            "token_file": .tokenFile,
             "trust": .trust,
         ]
         return members.reduce(into: [:]) { $0[$1.key] = of($1.value) }

@@ -252,6 +252,10 @@ extension FetchError {
         case startOver
         /// Take the body without undoing its encoding.
         case takeEncoded
+        /// Take all of a body that has no parts.
+        case takeWhole
+        /// Take the parts of a page from its beginning.
+        case takeFromStart
         /// List the links themselves, or fewer of them: their records are too large.
         case listWithoutRecords
         /// The URL by itself: a page or program led to it, at a private address.

@@ -99,7 +99,7 @@ extension Rule {
             .rivals, [.head],
             [
                 .render, .hyperlink, .raw, .stream, .inlineMax, .withLinks, .failWithBody,
-                .maxFilesize,
+                .maxFilesize, .slice,
             ], hint: headAlone),
         Rule(.rivals, [.hyperlink], [.render], hint: "html and markdown have links of their own") {
             settings, _ in settings.output.rendering.markup != nil
@@ -109,10 +109,22 @@ extension Rule {
         },
         Rule(
             .rivals, [.body],
-            [.showHeaders, .render, .hyperlink, .raw, .stream, .inlineMax, .failWithBody],
+            [.showHeaders, .render, .hyperlink, .raw, .stream, .inlineMax, .failWithBody, .slice],
             hint: "--body none leaves the body out"
         ) { settings, _ in settings.records.options.body == .none },
-        Rule(.rivals, [.body], [.inlineMax], hint: "--body file writes all bodies to files") {
+        Rule(
+            .rivals, [.slice], [.stream, .continue, .continueAt] + files,
+            hint: "a part of a page goes to standard output or into its record"),
+        Rule(.rivals, [.slice], [.render], hint: "it could be cut within a sequence of a terminal")
+        {
+            settings, _ in settings.output.rendering == .ansi
+        },
+        Rule(.rivals, [.slice], [.hyperlink]) { settings, _ in
+            settings.output.hyperlinks == .always
+        },
+        Rule(
+            .rivals, [.body], [.inlineMax, .slice], hint: "--body file writes all bodies to files"
+        ) {
             settings, _ in settings.records.options.body == .file
         },
         Rule(.rivals, [.stream], [.inlineMax], hint: "--stream writes bodies of any size"),

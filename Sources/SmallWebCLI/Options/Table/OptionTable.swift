@@ -114,6 +114,10 @@ extension Option {
             .render, .output.with(takers: [.get, .open, .put, .explain]),
             .choice("FORM") { $0.output.rendering = $1 == .text ? .plain : $1 }),
         Option(
+            .slice, .output.with(takers: [.get, .explain], scope: .commandLine),
+            .value("START:COUNT", OptionValue.slice) { $0.records.slice = $1 }
+        ).undone { $0.records.slice = nil },
+        Option(
             .hyperlink, .output.with(takers: [.get, .links, .open, .put, .explain]),
             .choice("WHEN") { $0.output.hyperlinks = $1 }),
         Option(.all, .links, .flag { $0.output.listsAll = $1 }),

@@ -56,6 +56,8 @@ extension FetchError.Remedy {
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "download it again, without -C"
         case .takeEncoded: "fetch it as it is, with --raw"
+        case .takeWhole: "take all of it, without --slice"
+        case .takeFromStart: "begin again with --slice 0:COUNT"
         case .listWithoutRecords: "list them without --json, or set --max-filesize"
         }
     }
