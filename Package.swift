@@ -29,7 +29,7 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
         swiftSettings: strict)
 }
 
-let plugins = ["External", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
+let plugins = ["External", "File", "Finger", "Gemini", "Git", "Gopher", "HTTP", "Nex", "Spartan"]
 let pluginTargets: [Target.Dependency] = plugins.map { .byName(name: "\($0)Plugin") }
 
 let commandLineDependencies: [Target.Dependency] = [

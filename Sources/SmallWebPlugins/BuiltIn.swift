@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import FilePlugin
 internal import FingerPlugin
 internal import GeminiPlugin
 internal import GitPlugin
@@ -11,18 +12,28 @@ internal import SpartanPlugin
 
 extension Registry {
     /// The built-in handlers.
-    public static let builtIn: Registry = {
+    public static let builtIn = of([
+        FingerPlugin(),
+        GeminiPlugin(),
+        GitPlugin(),
+        GopherPlugin(),
+        HTTPPlugin(),
+        NexPlugin(),
+        SpartanPlugin(),
+        TitanHandler(),
+    ])
+
+    /// The handler of this machine's files, which is in no other registry: a fetcher gets it for
+    /// one URL alone.
+    package static let files = of([FilePlugin()])
+
+    /// The URL of a file, in the scheme of ``files``.
+    ///
+    /// - Parameter path: Absolute.
+    package static func url(ofFile path: String) -> String { FilePlugin.url(ofPath: path) }
+
+    private static func of(_ handlers: [any ProtocolHandler]) -> Registry {
         var registry = Registry()
-        let handlers: [any ProtocolHandler] = [
-            FingerPlugin(),
-            GeminiPlugin(),
-            GitPlugin(),
-            GopherPlugin(),
-            HTTPPlugin(),
-            NexPlugin(),
-            SpartanPlugin(),
-            TitanHandler(),
-        ]
         for handler in handlers {
             do {
                 try registry.register(handler)
@@ -31,7 +42,7 @@ extension Registry {
             }
         }
         return registry
-    }()
+    }
 
     /// ``withPrograms``, and libcurl for further schemes, as far as it supports them.
     ///

@@ -21,6 +21,8 @@ package final class RequestLine {
     package private(set) var output: String?
     /// The reason that nothing can be requested. The members that were read are kept.
     package var problem: FetchError?
+    /// True for a URL of the command line itself, not for one that a list, a page or a state has.
+    package var isNamed = false
     /// True for a list that cannot be read: its remaining requests are unknown.
     package var isUnreadList = false
 

@@ -68,9 +68,10 @@ enum Manual {
             text += ".It Xr smallweb-\(command.name) 1\n\(filled(Help.sentence(command.summary)))\n"
         }
         text += ".El\n.Pp\nThe schemes are:\n.Bl -tag -width Ds\n"
-        for scheme in Registry.builtIn.schemes {
+        for scheme in schemes {
             text += ".It Li \(scheme.name)\n"
-            text += filled("\(scheme.summary), port \(scheme.defaultPort).") + "\n"
+            let port = scheme.transport == .none ? "" : ", port \(scheme.defaultPort)"
+            text += filled("\(scheme.summary)\(port).") + "\n"
         }
         text += ".El\n.Pp\nThese come along as programs, see\n.Xr smallweb-plugin 7 :\n"
         text += ".Bl -tag -width Ds\n"
@@ -268,6 +269,10 @@ enum Manual {
         return text + ".El\n"
     }
 
+    private static let schemes = (Registry.builtIn.schemes + Registry.files.schemes).sorted {
+        $0.name < $1.name
+    }
+
     /// The specifications in brackets in the schemes' summaries, by protocol, after the common
     /// ones.
     private static var standards: String {
@@ -276,7 +281,7 @@ enum Manual {
             ("SOCKS", ["RFC 1928", "RFC 1929"]), ("Atom", ["RFC 4287"]),
             ("WARC", ["ISO 28500:2017"]),
         ]
-        for scheme in Registry.builtIn.schemes {
+        for scheme in schemes {
             let parts = scheme.summary.split(whereSeparator: { $0 == "(" || $0 == ")" })
             guard parts.count > 1 else { continue }
             let name = name(of: scheme)

@@ -99,6 +99,7 @@ UNSHOWN = {
     "isolate": "is for SOCKS", "plugin": "adds schemes", "no-config": "there is no file",
     "as": "is for robots files of Gemini", "add": "goes with a state that is there",
     "prefix": "needs --tar of a repository", "strip": "the same", "lfs": "needs large files",
+    "local": "is for files, not for the servers of the scenes",
     "no-private": "every address of the scenes is private, which the first URL allows",
     "allow-empty": "over HTTP a reply may be empty",
     "all": "is for menus of gopher", "delete": "is for Titan, which needs TLS",

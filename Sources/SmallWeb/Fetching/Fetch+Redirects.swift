@@ -14,8 +14,10 @@ extension Fetch {
             // Before it is parsed: an unknown scheme may have URLs of another form.
             let named = URI.scheme(of: reference.trimmed) ?? request.uri.scheme
             guard redirects.allows(from: request.scheme, to: named) else {
-                throw .redirect(
+                var error = FetchError.redirect(
                     "not following a redirect to another scheme: \(URI.shown(reference))")
+                if Reach.isFile(reference.trimmed) { error.remedy = nil }
+                throw error
             }
             // Servers send spaces around a reference, and unescaped ones in names.
             let encoded = reference.trimmed.split(separator: " ", omittingEmptySubsequences: false)

@@ -112,6 +112,7 @@ package final class Fetcher: Sendable {
     }
 
     private func unsupported(_ scheme: String) -> FetchError {
+        if Reach.isFile(scheme + ":") { return Reach.noFile }
         if let problem = registry.problem(of: scheme) { return problem }
         var error = FetchError(
             .unsupportedScheme, .input, "no plugin handles the scheme \"\(scheme)\"",

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
+internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// Where an exchange may lead: a URL of the internet, and what a server or a program makes of it,
 /// to no private address. Carried out by ``Resolver/refusesPrivate``, also in libcurl's sockets.
-struct Reach {
+/// And who may read a file of this machine: ``Fetcher/reachingFiles(of:)``.
+package struct Reach {
     /// True while all servers that led here were at private addresses.
     var isPrivateSoFar = true
     /// True if the URL that was asked for led to a private address; `nil` before that is known, or
@@ -58,6 +60,37 @@ extension Fetcher {
     package func onward(from connection: Connection?) -> Fetcher {
         connection?.isPrivate ?? false ? self : refusingPrivate()
     }
+
+    /// The fetcher for a URL that a person has named for this request: if it is one of a file of
+    /// this machine, the only fetcher that reads those. Whatever else leads to a URL (a list, a
+    /// redirect, a link, a feed, a robots file, a program, a setting) has a fetcher whose registry
+    /// does not know their scheme.
+    package func reachingFiles(of url: String) -> Fetcher {
+        guard let name = Reach.schemeOfFile(url) else { return self }
+        var registry = registry
+        // It is the handler of the scheme, or one that the user has named.
+        for handler in Registry.files.handlers { _ = try? registry.register(handler) }
+        var options = options
+        options.allowedSchemes?.insert(name)
+        // Neither is a file recorded, nor does a recording answer.
+        options.network = .live
+        return Fetcher(registry: registry, options: options, loop: loop)
+    }
+}
+
+extension Reach {
+    /// The scheme of a URL of a file of this machine; `nil` for any other text.
+    fileprivate static func schemeOfFile(_ url: String) -> String? {
+        URI.scheme(of: url).flatMap { Registry.files[$0] == nil ? nil : $0 }
+    }
+
+    /// True for the URL of a file of this machine.
+    package static func isFile(_ url: String) -> Bool { schemeOfFile(url) != nil }
+
+    /// The refusal of a file of this machine, for every request that may not reach one.
+    static let noFile = FetchError(
+        .unsupportedScheme, .input, "files of this machine are read only where a person names them",
+        remedy: .nameFile)
 }
 
 extension Connection {

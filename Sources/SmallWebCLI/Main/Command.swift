@@ -259,14 +259,15 @@ package struct Command: Sendable, Adjustable {
         let registry = try settings.registry()
         var seen: Set<String> = []
         // Of several with one name, the first is used for fetching.
-        let schemes = (registry.schemes + PluginFolders.schemes()).filter {
-            seen.insert($0.name).inserted
-        }
+        let own = (registry.schemes + Registry.files.schemes).sorted { $0.name < $1.name }
+        let schemes = (own + PluginFolders.schemes()).filter { seen.insert($0.name).inserted }
         try settings.write(schemes) {
             $0.members(of: $1)
         } text: { scheme in
             let isProgram = registry[scheme.name]?.handler.programVersion != nil
-            let isOfCurl = Registry.builtIn[scheme.name] == nil && !isProgram
+            let isBuiltIn = [.builtIn, .files].contains { (all: Registry) in all[scheme.name] != nil
+            }
+            let isOfCurl = !isBuiltIn && !isProgram
             let fields = [
                 isOfCurl ? "curl:\(scheme.name)" : scheme.name, "\(scheme.defaultPort)",
                 scheme.transport.rawValue, scheme.trust.rawValue, scheme.summary,

@@ -101,6 +101,8 @@ package struct Option: Sendable, Adjustable {
         static let results: Takers = [.bodies, .head, .links]
         static let subscriptions: Takers = [.feed, .watch]
         static let uploads: Takers = [.put, .explain]
+        /// Pages of URLs that a person names.
+        static let readers: Takers = [.get, .head, .links, .open, .subscriptions]
         static let fetches: Takers = [.results, .open, .subscriptions, .crawl]
         static let downloads = fetches.subtracting(.put)
         /// Commands that connect.
@@ -145,10 +147,9 @@ package struct Option: Sendable, Adjustable {
             showHeaders = "show-headers", dumpHeader = "dump-header", continueAt = "continue-at",
             `continue`, timeCond = "time-cond", etagCompare = "etag-compare",
             etagSave = "etag-save", writeOut = "write-out", raw, head, render, slice, hyperlink,
-            all,
-            exitCode = "exit-code", data, netrc, input, location, maxRedirs = "max-redirs",
-            noPrivate = "no-private", publicOnly = "public-only", proto, protoRedir = "proto-redir",
-            maxTime = "max-time",
+            all, exitCode = "exit-code", data, netrc, local, input, location,
+            maxRedirs = "max-redirs", noPrivate = "no-private", publicOnly = "public-only", proto,
+            protoRedir = "proto-redir", maxTime = "max-time",
             connectTimeout = "connect-timeout", readTimeout = "read-timeout",
             limitRate = "limit-rate", maxFilesize = "max-filesize", insecure, ipv4, ipv6, resolve
         case json, fields, body, inlineMax = "inline-max", stream, withLinks = "with-links",

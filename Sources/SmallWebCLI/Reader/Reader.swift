@@ -15,6 +15,9 @@ struct Reader {
     private var before: [PageView.Target] = []
     /// The pages of this session, without duplicates.
     private var visits: [PageView.Target] = []
+    /// URLs that may be files of this machine: those that the user names, and the links of such
+    /// files.
+    private var files: Set<String> = []
     /// Input for the next page; used once.
     private var input: InputSource.Origin?
     var status: Int32 = 0
@@ -39,6 +42,7 @@ struct Reader {
     /// - Returns: The exit status of the last fetch.
     mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
         var first = PageView.Target(url: url)
+        if settings.fetch.readsFiles { files.insert(url) }
         if let link {
             let opened = try fetch(url)
             guard status == 0 else { return status }
@@ -46,10 +50,16 @@ struct Reader {
                 throw usageError("\(URI.shown(url)) has \(Self.count(opened.targets))")
             }
             first = target
+            follow(first, from: url)
         }
         try visit(first, .forward, isOperand: link == nil)
         while isInSession, !isDone, page != nil { chooseNext() }
         return status
+    }
+
+    /// A file leads to other files; a page of a network does not.
+    private mutating func follow(_ target: PageView.Target, from url: String) {
+        if Reach.isFile(url) { files.insert(target.url) }
     }
 
     private static func count(_ targets: [PageView.Target]) -> String {
@@ -70,6 +80,7 @@ struct Reader {
         }
         let answer = input
         input = nil
+        if let page { follow(target, from: page.target.url) }
         let opened = try fetch(target.url, input: answer, again: move == .reload)
         if status == 0 && !isOperand { History.record([target.url], settings) }
         guard isInSession else {
@@ -100,6 +111,7 @@ struct Reader {
         var settings = settings
         settings.output.page = opened
         settings.fetch.input = input
+        settings.fetch.readsFiles = files.contains(url)
         if again { settings.archive.ageSecondsMax = 0 }
         status = try GetCommand(settings, [url]).run()
         return opened
@@ -111,6 +123,7 @@ struct Reader {
         var settings = settings
         settings.output.isReading = false
         settings.output.page = saved
+        settings.fetch.readsFiles = files.contains(url)
         // `-` would mean standard output.
         settings.output.files = [path == "-" ? "./-" : path]
         settings.output.existing = .kept

@@ -55,7 +55,11 @@ final class OperandSource: @unchecked Sendable {
             }
             if let url = feeds.popFirst() { return owned(RequestLine(operand: url)) }
             guard let operand = operands.popFirst() else { return .end }
-            guard Self.isList(operand) else { return owned(RequestLine(operand: operand)) }
+            guard Self.isList(operand) else {
+                let asked = RequestLine(operand: operand)
+                asked.isNamed = true
+                return owned(asked)
+            }
             do throws(FetchError) {
                 if operand.hasSuffix(".opml"),
                     let urls = try FeedReader.list(try InputSource.read(operand), of: operand)

@@ -148,6 +148,9 @@ final class RunContext: @unchecked Sendable {
             do throws(FetchError) {
                 let own: Settings
                 (own, fetcher) = try settings(for: asked)
+                if own.fetch.readsFiles, asked.isNamed {
+                    fetcher = fetcher.reachingFiles(of: asked.url ?? "")
+                }
                 plan = URLPlan(own, to: own.destination(of: asked))
                 let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
                 plan?.fit(made, fetcher.registry, leavesOut: leavesOut)
@@ -171,7 +174,7 @@ final class RunContext: @unchecked Sendable {
 
     /// The meaning of a word that is not a URL: a list, or a repository as ssh takes it.
     private func hint(for word: String) -> String? {
-        if fileKind(word) == S_IFREG { return "a list of URLs is @\(word)" }
+        if fileKind(word) == S_IFREG { return Advice.file(word) }
         let parts = word.split(separator: ":", maxSplits: 1)
         guard parts.count == 2, let mark = parts[0].firstIndex(of: "@"),
             let scheme = fetcher.registry.schemes.first(where: {

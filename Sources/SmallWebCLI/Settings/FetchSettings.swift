@@ -9,6 +9,9 @@ struct FetchSettings: Sendable {
     var redirectSchemes: String?
     var schemes: String?
 
+    /// True if URLs of the command line may be files of this machine.
+    var readsFiles = false
+
     var input: InputSource.Origin?
     /// True if the input came from a file and must not be recorded.
     var isInputSecret = false

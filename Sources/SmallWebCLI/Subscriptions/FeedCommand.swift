@@ -25,7 +25,7 @@ struct SubscriptionCommand: Sendable {
             settings.records.options.body = .none
         }
         self.settings = settings
-        self.operands = operands + settings.run.lists
+        self.operands = settings.named(operands) + settings.run.lists
         self.kind = kind
     }
 

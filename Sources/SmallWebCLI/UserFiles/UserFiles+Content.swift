@@ -29,7 +29,38 @@ extension UserFiles {
     }
 }
 
+extension Settings {
+    /// Operands with the URLs of files in the place of their paths, where those may be named.
+    func named(_ operands: [String]) -> [String] {
+        guard fetch.readsFiles else { return operands }
+        return operands.map {
+            URI.scheme(of: $0) == nil && !OperandSource.isList($0) ? UserFiles.url(of: $0) : $0
+        }
+    }
+}
+
 extension UserFiles {
+    /// True for a word that can be nothing but a path, and for the name of a page that is there.
+    static func isPath(_ word: String) -> Bool {
+        let isClear = ["/", "./", "../", "~/"].contains(where: (word + "/").hasPrefix)
+        return isClear
+            || URI.scheme(of: word) == nil && MediaType(ofFile: word)?.isText ?? false
+                && exists(word)
+    }
+
+    /// The URL of a path.
+    static func url(of path: String) -> String {
+        var path = withHome(path)
+        // In a URL these two steps would be taken without a look at links.
+        if "/\(path)/".contains(text: "/../") {
+            while path.hasSuffix("/") { path.removeLast() }
+            path =
+                resolvingLinks(directory(of: path)) + "/" + (path.split(separator: "/").last ?? "")
+        }
+        return Registry.url(
+            ofFile: path.hasPrefix("/") ? path : resolvingLinks(".") + "/" + path)
+    }
+
     /// Longest file to read in bytes; a file of fingerprints is far smaller.
     private static let fileBytesMax = 4096
 

@@ -213,6 +213,8 @@ extension FetchError {
         case useKnownScheme
         /// The scheme is known, but not in the list of allowed ones.
         case allowScheme
+        /// The file by itself: only a person names files of this machine.
+        case nameFile
         /// The probable URL, with another scheme or path.
         indirect case useOtherURL(URI)
         case allowRedirectScheme

@@ -138,8 +138,9 @@ extension MediaType {
 
     private static let byEnding: [String: MediaType] = {
         let endings = [
-            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md",
-            "text/html": "html", "text/css": "css", "text/csv": "csv", "application/json": "json",
+            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md markdown",
+            "text/html": "html htm", "application/atom+xml": "atom", "application/rss+xml": "rss",
+            "text/x-opml": "opml", "text/css": "css", "text/csv": "csv", "application/json": "json",
             "application/xml": "xml", "application/pdf": "pdf", "application/zip": "zip",
             "application/gzip": "gz", "audio/flac": "flac", "audio/mpeg": "mp3",
             "audio/ogg": "ogg", "audio/wav": "wav", "image/gif": "gif", "image/jpeg": "jpg jpeg",

@@ -11,7 +11,7 @@ struct GetCommand: Sendable {
     let operands: [String]
 
     init(_ settings: Settings, _ operands: [String]) {
-        self.operands = operands + settings.run.lists
+        self.operands = settings.named(operands) + settings.run.lists
         var settings = settings
         // The next run needs these fields of the ledger.
         if settings.run.ledger != nil {
@@ -71,12 +71,16 @@ struct GetCommand: Sendable {
             throw usageError("--etag-save is for one URL", hint: Advice.manyTags)
         }
         let takesInput = settings.fetch.input == .file("-")
-        let readers = operands.count { $0 == "-" } + (takesInput ? 1 : 0)
+        let readers = operands.count { $0 == "-" || isInput($0) } + (takesInput ? 1 : 0)
         guard readers <= 1 else { throw usageError("standard input can be read only once") }
-        if readers == 1 && !takesInput {
+        if operands.contains("-") {
             Messages(settings.messages).promptToType("one URL per line")
         }
         try checkFiles()
+    }
+
+    private func isInput(_ url: String) -> Bool {
+        settings.fetch.readsFiles && url == Registry.url(ofFile: "/dev/stdin")
     }
 
     /// True if a signal leaves something to clean up or to report: a file, a terminal, records.

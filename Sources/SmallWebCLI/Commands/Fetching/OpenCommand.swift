@@ -13,8 +13,16 @@ extension Command {
         guard operands.count == 1 || number ?? 0 > 0 else {
             throw usageError("open wants the number of a link, not \"\(operands[1])\"")
         }
+        var settings = settings
+        var url = operands[0]
+        if let marked = Bookmarks.url(titled: url) {
+            // Others may have written it.
+            (url, settings.fetch.readsFiles) = (marked, false)
+        } else if settings.fetch.readsFiles || UserFiles.isPath(url) {
+            settings.fetch.readsFiles = true
+            url = settings.named([url])[0]
+        }
         var reader = Reader(settings)
-        let url = Bookmarks.url(titled: operands[0]) ?? operands[0]
         return try reader.run(url, link: number)
     }
 }

@@ -59,6 +59,9 @@ extension Rule {
             .rivals, [.cache, .offline], [.warc, .replay],
             "do not go together: the cache is an archive, too"),
         Rule(.without, [.maxAge], [.offline], hint: "--offline takes pages of any age"),
+        Rule(
+            .rivals, [.local], [.warc, .replay],
+            hint: "a file makes no connection that could be recorded"),
         Rule(.with, [.warcSecrets], [.warc]),
         Rule(.with, [.cacheSize], [.cache, .offline]),
         Rule(.with, [.maxAge], [], "needs a --cache, or --warc with --replay") { settings, _ in

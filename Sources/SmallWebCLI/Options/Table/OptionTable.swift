@@ -145,6 +145,9 @@ extension Option {
             }
         ).undone { ($0.fetch.input, $0.fetch.isInputSecret) = (nil, false) },
         Option(.netrc, .requests, .flag { $0.fetch.usesNetrc = $1 }),
+        Option(
+            .local, .requests.with(takers: .readers, scope: .commandLine),
+            .flag { $0.fetch.readsFiles = $1 }),
         Option(.input, .requests.with(scope: .run), .flag { $0.fetch.promptsAllowed = $1 }),
         Option(.location, short: "L", .requests, .flag { $0.fetch.redirects.follows = $1 }),
         Option(

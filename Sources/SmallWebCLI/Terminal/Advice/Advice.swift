@@ -27,6 +27,10 @@ enum Advice {
         "smallweb get --tar URL | gzip > \(file)"
     }
 
+    static func file(_ name: String) -> String {
+        "a list of URLs is @\(name), and a page is read with --local"
+    }
+
     static func directory(_ name: String) -> String { "use -O --output-dir \(name)" }
 
     static func pinned(_ url: String) -> String {

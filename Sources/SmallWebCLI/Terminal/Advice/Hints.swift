@@ -17,6 +17,7 @@ extension FetchError.Remedy {
         case .useKnownScheme: "'smallweb schemes' lists those that work"
         case .useOtherURL(let uri): "to look into the repository: \(uri.display)"
         case .allowScheme: "allow it with --proto"
+        case .nameFile: "get, links, feed and watch take it with --local, open takes its path"
         case .allowRedirectScheme:
             "fetch the target yourself, or allow its scheme with --proto-redir"
         case .useOtherPolicy: "http and https know --trust ca (the default), --pin and --insecure"

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+internal import SmallWebFormats
+
+/// Files of this machine (RFC 8089): sends a file, the index of a directory, or its listing. There
+/// is neither a server nor a network.
+public struct FilePlugin: ProtocolHandler {
+    public init() {}
+
+    public let schemes = [
+        Scheme(
+            "file", plugin: "file", port: 0, transport: .none,
+            summary: "Files of this machine (RFC 8089), with --local or open PATH"
+        ) {
+            $0.hostForm = .optional
+            $0.computesForLong = true
+        }
+    ]
+
+    public func fetch(
+        _ request: Request, dialer: any Dialer, emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        try await Self.send(try Self.path(of: request.uri), for: request, emit)
+    }
+
+    /// The URL of an absolute path.
+    package static func url(ofPath path: String) -> String {
+        "file://" + PercentEncoding.encode(path.systemBytes, also: "/!$&'()*+,;=:@")
+    }
+
+    /// - Throws: `bad-url` for a host, a query, a relative path, and a NUL.
+    static func path(of uri: URI) throws(FetchError) -> String {
+        guard uri.host == nil else {
+            throw .badURL(
+                "a file URL with a host: only files of this machine are read",
+                hint: "write file:///PATH, with three slashes")
+        }
+        guard uri.query == nil else {
+            throw .badURL("a file has no ?query", hint: "write a question mark as %3F")
+        }
+        let path = PercentEncoding.decode(uri.verbatimParts.path)
+        guard path.first == ASCII.slash, !path.contains(0) else {
+            throw .badURL("the path of a file begins with a slash and has no NUL")
+        }
+        return String(systemBytes: path)
+    }
+
+    private static let indexes = ["index.gmi", "index.html"]
+
+    /// Sends a file, or the index or the names of a directory.
+    static func send(
+        _ path: String, for request: Request, _ emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        var path = path
+        var file = try LocalFile(opening: path)
+        if file.isDirectory {
+            // The links of an index are relative to its directory.
+            guard request.uri.path.utf8.last == ASCII.slash else {
+                return try await redirect(to: request.uri, emit)
+            }
+            let index = indexes.map { path + $0 }.first(where: LocalFile.isThere)
+            guard let index else { return try await list(path, for: request, emit) }
+            path = index
+            file = try LocalFile(opening: path)
+        }
+        var piece = try await file.next()
+        let named = MediaType(ofFile: path)
+        let sniffed = piece.contains(0) ? "application/octet-stream" : "text/plain"
+        var head = Head(.success, mediaType: named ?? MediaType(sniffed))
+        head.mediaTypeSource = named == nil ? .sniffed : .name
+        head.bodyBytes = file.byteCount
+        try await emit(.head(head))
+        while !piece.isEmpty {
+            try await emit(.body(piece))
+            piece = try await file.next()
+        }
+        return file.isCut ? .truncated : .complete
+    }
+
+    private static func redirect(
+        to directory: URI, _ emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        var target = directory
+        target.path += "/"
+        var head = Head(.redirect)
+        head.redirectTarget = target.description
+        try await emit(.head(head))
+        return .complete
+    }
+
+    /// Sends the names in a directory as items, and as lines that begin with `=>`.
+    private static func list(
+        _ path: String, for request: Request, _ emit: Emit
+    ) async throws(FetchError) -> Completeness {
+        let names = try LocalFile.names(in: path)
+        try await emit(.head(Head(.success, mediaType: MediaType("text/plain"))))
+        var listing = ListingReader(
+            base: request.uri, lineBytesMax: request.limits.lineBytesMax)
+        for name in names {
+            let target = PercentEncoding.encode(name.systemBytes, also: "/")
+            let label = TerminalText.escapeLine(name.withoutSystemEscapes)
+            let line = Array("=> \(target) \(label)\n".utf8)[...]
+            if request.wantsItems {
+                for item in try listing.add(line) { try await emit(.item(item)) }
+            }
+            try await emit(.body(line))
+        }
+        return .complete
+    }
+}
