@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 SMALLWEB = os.environ.get("SMALLWEB", "smallweb")
-SAFE = ["--public-only", "--robots", "--max-filesize", "16M", "--max-time", "60"]
+SAFE = ["--public-only", "--cache", "--max-age", "10m", "--max-filesize", "16M", "--max-time", "60"]
 VERSIONS = ["2025-06-18", "2025-03-26", "2024-11-05"]
 PIECE = 16_000
 
@@ -46,7 +46,7 @@ class Smallweb:
     def get(self, url, **members):
         if self._process is None or self._process.poll() is not None:
             command = [SMALLWEB, "get", "--json", "-s", "--render", "markdown", "--with-links",
-                       "--cache", "--max-age", "10m", *SAFE, *self.options, "-"]
+                       "--robots", *SAFE, *self.options, "-"]
             self._process = subprocess.Popen(
                 command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         try:
@@ -66,8 +66,9 @@ class Smallweb:
         raise Refusal(f"smallweb has ended with {self._process.wait()}")
 
 
-def feed(options, url):
-    command = [SMALLWEB, "feed", "--format", "gemtext", *SAFE, *options, "--", url]
+def feed(web, url):
+    web.get(url, body="none")  # It obeys robots files; the page is in the cache then.
+    command = [SMALLWEB, "feed", "--format", "gemtext", *SAFE, *web.options, "--", url]
     done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
     if done.returncode:
         raise Refusal(done.stderr.strip() or f"exit status {done.returncode}")
@@ -100,7 +101,7 @@ def call(web, name, given):
     if name == "links":
         return links(web, given["url"])
     if name == "feed":
-        return feed(web.options, given["url"])
+        return feed(web, given["url"])
     if name == "search":
         return page(web, given["url"], data=given["words"])
     return page(web, given["url"], int(given.get("start") or 0))
