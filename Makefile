@@ -11,6 +11,7 @@
 # make faults     every system call fails once; SECONDS= for a sample
 # make crawl      a million lines of ten thousand hosts
 # make git-oracle SOURCES=...  fifty repositories made at random, and such directories: git is right
+# make pages-oracle SOURCES=...  2,000 pages of such directories: links and words are html5lib's
 # make soak       hostile and honest servers for SECONDS=600
 # make sanitize   the suite under TSan and ASan      make format   the source style
 # make generated  man/, completions/ and the entry of the desktop from the tables
@@ -70,8 +71,8 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	unit-more-commands unit-programs unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents pairs \
-	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle soak \
-	loopback pictures web docc sanitize format lint clean
+	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle \
+	pages-oracle soak loopback pictures web docc sanitize format lint clean
 
 all: build
 
@@ -367,6 +368,12 @@ crawl: build
 
 git-oracle: build
 	Tests/RealServers/git-oracle.py $(BIN) --sources $(SOURCES)
+
+# Debian's python3-doc, git-doc, apache2-doc, sqlite3-doc, debian-policy, cmake-doc and
+# python-django-doc have enough.
+pages-oracle: all-deps build
+	.build/jetforce/bin/python Tests/RealServers/pages-oracle.py $(BIN) \
+		$(or $(SOURCES),/usr/share/doc)
 
 soak: all-deps build loopback
 	python3 Tests/Faults/soak.py $(BIN) $(LOOPBACK) $(or $(SECONDS),600)
