@@ -3,7 +3,7 @@ import Foundation
 import SmallWebTestSupport
 import Testing
 
-/// Files of this machine, read as pages: what is sent, and what is refused.
+/// Files of this machine, read as pages, and those that are refused.
 @Suite(.timeLimit(.minutes(5)))
 struct LocalFileTests {
     private let smallweb = Smallweb()

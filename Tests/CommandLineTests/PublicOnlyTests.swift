@@ -156,7 +156,7 @@ struct PublicOnlyTests {
         withExtendedLifetime(unix) {}
     }
 
-    /// A proxy may be at a private address, and looks names up; what it is asked for is judged.
+    /// A proxy may be at a private address, and looks names up; the names that it gets are judged.
     @Test(arguments: ["socks4", "socks4a", "socks5", "socks5h", "http", "https", "command"])
     func aProxyIsAskedForPublicAddressesAlone(_ kind: String) throws {
         let hole = try Hole()

@@ -19,7 +19,9 @@ public enum HTMLCharset {
         if beginning.starts(with: [0xFF, 0xFE]) { return "utf-16le" }
         if let declared { return usual(declared.lowercased()) }
         if let named = named(in: beginning) { return named }
-        let whole = beginning.dropLast(beginning.cutCharacterCount)
+        // A character of a shorter page is not cut off by the limit.
+        let cut = beginning.count < bytesMax ? 0 : beginning.cutCharacterCount
+        let whole = beginning.dropLast(cut)
         return String(validating: whole, as: UTF8.self) == nil ? "windows-1252" : "utf-8"
     }
 

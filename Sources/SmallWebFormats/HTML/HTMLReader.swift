@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 internal import SmallWebCore
 
-/// Reads a page of HTML in UTF-8, whose bytes arrive in arbitrary pieces, into blocks. Pure, without
-/// a tree, in linear time; there are no errors. Holds at most one block, and the beginning of the
-/// page until it has an `h1` or ``heldBytesMax`` bytes: without one its title is the first heading.
+/// Reads a page of HTML in UTF-8, whose bytes arrive in arbitrary pieces, into blocks. Pure,
+/// without a tree, in linear time; there are no errors. Holds at most one block, and the beginning
+/// of the page until it has an `h1` or ``heldBytesMax`` bytes: without one its title is the first
+/// heading.
 public struct HTMLReader: Sendable {
     /// Bytes of texts and links that may come before an `h1`.
     public static let heldBytesMax = 65_536
@@ -15,8 +16,8 @@ public struct HTMLReader: Sendable {
     /// Bytes that may be a byte order mark; `nil` behind them.
     private var beginning: [UInt8]? = []
 
-    /// - Parameter robotNames: Names of `meta` elements that say to robots if they may follow links,
-    ///   in lower case.
+    /// - Parameter robotNames: Names of `meta` elements that say to robots if they may follow
+    ///   links, in lower case.
     public init(robotNames: [String] = ["robots"]) {
         tokenizer = HTMLTokenizer(HTMLFlow(robotNames: robotNames))
     }

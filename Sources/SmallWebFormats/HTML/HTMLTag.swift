@@ -3,7 +3,7 @@ internal import SmallWebCore
 
 /// A start or end tag, whose storage serves all tags of a page.
 struct HTMLTag: Sendable {
-    /// Limits of a tag: attributes, and bytes of its name and attributes. Others are left out whole.
+    /// Limits of a tag: attributes, and bytes of its name and attributes. Others are left out.
     static let (attributesMax, bytesMax) = (64, 65_536)
 
     /// Offsets in ``bytes``; an attribute begins where the one before it ends.
