@@ -55,6 +55,11 @@ public struct HTTPPlugin: ProtocolHandler {
         if request.wantsHeadAlone && exchange.options.method == nil {
             exchange.options.method = "HEAD"
         }
+        if request.prefersText,
+            !exchange.options.fields.contains(where: { $0.name.lowercased() == "accept" })
+        {
+            exchange.options.fields.append(HTTPField("Accept", HTTPOptions.textFirst))
+        }
         let validator = HTTPValidator(request, exchange.options)
         let rest = HTTPRest(request, exchange.options)
         exchange.options.fields += validator?.fields ?? rest.fields

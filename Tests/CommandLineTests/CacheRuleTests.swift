@@ -17,7 +17,7 @@ import Testing
     }
 
     /// A server of one exchange a connection, and its requests.
-    private final class Site: Sendable {
+    final class Site: Sendable {
         let asked = Recorder<WebRequest>()
         let server: LoopbackServer
         var url: String { "http://127.0.0.1:\(server.port)/p" }

@@ -47,7 +47,13 @@ extension ReplayDialer: HTTPClient {
             throw facts.failure ?? .notRecorded("a reply to this request")
         }
         let reply = try await play(
-            recording, source, facts, of: replayer, request, onReply, onBody)
+            recording, source, facts, of: replayer, request, onBody: onBody
+        ) { reply async throws(FetchError) in
+            if replayer.bounds != nil, let sent, !request.takes(reply, to: sent) {
+                throw .notRecorded("a reply to this Accept field")
+            }
+            try await onReply(reply)
+        }
         if let truncated = recording.truncated ?? source.truncated {
             if let error = truncated.limitError { throw facts.failure ?? error }
             return .truncated
@@ -100,8 +106,8 @@ extension ReplayDialer: HTTPClient {
     private func play(
         _ recording: Recording, _ source: Recording, _ facts: CaptureFacts,
         of replayer: Replayer, _ request: HTTPRequest,
-        _ onReply: (HTTPReply) async throws(FetchError) -> Void,
-        _ onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void,
+        onReply: (HTTPReply) async throws(FetchError) -> Void
     ) async throws(FetchError) -> (head: HTTPReply, isWhole: Bool) {
         guard let place = recording.response, let bodyPlace = source.response else {
             preconditionFailure("there is a reply")
@@ -199,6 +205,18 @@ extension HTTPRequest {
         return whole
     }
 
+    /// True if the kept reply to `head` is for this request as well, as far as Accept decides
+    /// (RFC 9111 §4.1).
+    fileprivate func takes(_ reply: HTTPReply, to head: [UInt8]) -> Bool {
+        let names = reply.fields.values(of: "vary").flatMap { $0.split { ", \t".contains($0) } }
+        guard names.contains(where: { ["accept", "*"].contains($0.lowercased()) }) else {
+            return true
+        }
+        let asked = options.fields.first { $0.name.lowercased() == "accept" && !$0.value.isEmpty }
+        let kept = HTTPReply(head[...]).fields.values(of: "accept").first
+        return asked?.value ?? "*/*" == kept ?? "*/*"
+    }
+
     /// The bytes of a kept page that answer this request, and their head (RFC 9110, 13.2.2 and
     /// 14.2; RFC 9111, 4.3.2).
     ///
@@ -249,7 +267,8 @@ extension HTTPRequest {
         guard body.elementsEqual(sent) || body.elementsEqual(SecretMask.mark) && !sent.isEmpty
         else { return false }
         let fields = HTTPReply(head[...]).fields
-        for field in options.fields where !field.value.isEmpty {
+        // The preference of readers is not the user's: ``takes(_:to:)`` judges it.
+        for field in options.fields where !["", HTTPOptions.textFirst].contains(field.value) {
             let masked = SecretFields.masked("\(field.name): \(field.value)\r\n")
             let known = fields.values(of: field.name.lowercased())
             guard

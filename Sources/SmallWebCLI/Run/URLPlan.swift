@@ -86,6 +86,15 @@ struct URLPlan {
             || takesItems
     }
 
+    /// True for a page that is laid out because of the command, not of a terminal, and for links;
+    /// an archive has pages in the form for all.
+    private var prefersText: Bool {
+        let isAsked =
+            settings.output.isReading
+            || settings.output.rendering != .auto && !settings.fetch.wantsRawBody
+        return (form == .links || form == .page && isAsked) && settings.archive.file == nil
+    }
+
     /// True if a person sees the form, as it goes to a terminal.
     var isSeen: Bool { isWatched && !destination.isFile }
 
@@ -182,6 +191,7 @@ struct URLPlan {
         request.upload = settings.fetch.upload
         request.wantsItems = wantsItems
         request.wantsHeadAlone = form == .head
+        request.prefersText = prefersText
         if !settings.crawl.mediaTypes.isEmpty { request.mediaTypes = settings.crawl.mediaTypes }
         if settings.fetch.keepsRefusals { request.keepsRefusals = true }
         request.limits.connectSeconds = settings.fetch.connectSeconds

@@ -11,6 +11,10 @@ public struct HTTPOptions: Sendable, Hashable {
     /// Number of body bytes already present, to request the rest; `nil` for everything.
     public var resumeOffset: Int?
 
+    /// The Accept field for ``Request/Properties/prefersText``.
+    package static let textFirst =
+        "text/gemini, text/markdown;q=0.9, text/html;q=0.8, */*;q=0.5"
+
     /// A plain GET.
     public init() {}
 

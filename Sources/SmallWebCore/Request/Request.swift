@@ -25,6 +25,8 @@ public struct Request: Sendable {
         /// Media types whose bodies are wanted, such as `text/*`; empty for all. The fetch of
         /// another one ends after its head.
         package var mediaTypes: [String] = []
+        /// True if a page is read: of several forms, its text is preferred.
+        package var prefersText = false
         /// True to deliver the body of a refusal, too.
         package var keepsRefusals = false
         /// True if a reply without a single byte is a success, also where the protocol has no other
