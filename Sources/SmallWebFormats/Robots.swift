@@ -72,6 +72,32 @@ package struct Robots: Sendable {
         rules.map(\.text) + (delaySeconds.map { ["Crawl-delay: \($0.shortest)"] } ?? [])
     }
 
+    /// True if a reply's values of `X-Robots-Tag` forbid its links to be followed: for all robots,
+    /// or behind one of `names` and a colon, up to the end of the value or to another name.
+    ///
+    /// - Parameter names: In lower case.
+    package static func isNofollow(_ values: [String], names: [String]) -> Bool {
+        values.contains { value in
+            var isMeant = true
+            return value.lowercased().split(separator: ",").contains { part in
+                let halves = part.split(
+                    separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+                let name = halves[0].split(whereSeparator: \.isWhitespace)
+                if halves.count == 2, name.count == 1 {
+                    if valued.contains(name[0]) { return false }
+                    isMeant = names.contains { $0 == name[0] }
+                }
+                let words = halves[halves.count - 1].split(whereSeparator: \.isWhitespace)
+                return isMeant && words.contains { $0 == "nofollow" || $0 == "none" }
+            }
+        }
+    }
+
+    /// Words with a value behind their colon; others before one name a robot.
+    private static let valued: [Substring] = [
+        "unavailable_after", "max-snippet", "max-image-preview", "max-video-preview",
+    ]
+
     // MARK: Matching
 
     /// - Parameter path: As in a URL, percent-encoded, with its item type and `?query`.

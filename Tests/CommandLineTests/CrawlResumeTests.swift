@@ -19,9 +19,12 @@ import Testing
     }
 
     /// The end of redirects may fail for now, as any page.
-    @Test(arguments: CrawlTruthTests.modes.keys.sorted(), ["/", "/moved"])
-    func theEndOfRedirectsWaits(_ mode: String, _ seed: String) throws {
-        let space = try CrawlTruthTests.Space { path, count in
+    @Test(
+        arguments: CrawlTruthTests.modes.keys.sorted(),
+        CrawlTruthTests.Space.schemes.flatMap { [($0, "/"), ($0, "/moved")] })
+    func theEndOfRedirectsWaits(_ mode: String, _ first: (scheme: String, seed: String)) throws {
+        let seed = first.seed
+        let space = try CrawlTruthTests.Space(scheme: first.scheme) { path, count in
             switch path {
             case "/": Self.page("=> /moved\n")
             case "/moved": "3 /further\r\n"
@@ -72,10 +75,10 @@ import Testing
     }
 
     /// Pages of an archive or a cache that is gone wait, also after a stop.
-    @Test(arguments: ["archive", "cache", "mirror"])
-    func whatIsGoneWaits(_ mode: String) throws {
+    @Test(arguments: ["archive", "cache", "mirror"], CrawlTruthTests.Space.schemes)
+    func whatIsGoneWaits(_ mode: String, _ scheme: String) throws {
         let pages = (1...9).map { "=> /\($0)\n" }.joined()
-        let space = try CrawlTruthTests.Space { path, _ in
+        let space = try CrawlTruthTests.Space(scheme: scheme) { path, _ in
             path == "/moved" ? "3 /9\r\n" : Self.page(path == "/" ? pages + "=> moved\n" : "x\n")
         }
         #expect(try crawl(mode, space.place + "/").status == 0)

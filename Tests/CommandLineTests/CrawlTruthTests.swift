@@ -8,19 +8,25 @@ import Testing
 @Suite struct CrawlTruthTests {
     private let smallweb = Smallweb()
 
-    /// A server of spartan whose replies are functions of the path and of the number of its
-    /// requests, from 1. `nil` is a reset before a reply.
+    /// A server whose replies are functions of the path and of the number of its requests, from 1,
+    /// as they are written in spartan; over HTTP pages of gemtext are HTML. `nil` is a reset before
+    /// a reply.
     final class Space: Sendable {
+        static let schemes = ["spartan", "http"]
+
         let server: LoopbackServer
+        let scheme: String
         private let asked = Monitor([String]())
 
         init(
-            robots: String = "4 no\r\n",
+            robots: String = "4 no\r\n", scheme: String = "spartan",
             _ reply: @escaping @Sendable (_ path: String, _ count: Int) -> String?
         ) throws {
             let asked = asked
+            self.scheme = scheme
             server = try LoopbackServer { peer in
                 let line = String(decoding: peer.readLine() ?? [], as: UTF8.self)
+                while scheme == "http", let field = peer.readLine(), field.count > 2 {}
                 let path = String(line.split(separator: " ").dropFirst().first ?? "")
                 let count = asked.update { all in
                     all.append(path)
@@ -29,11 +35,33 @@ import Testing
                 guard let reply = path == "/robots.txt" ? robots : reply(path, count) else {
                     return peer.reset()
                 }
-                peer.write(reply)
+                peer.write(scheme == "http" ? Self.http(reply) : reply)
             }
         }
 
-        var place: String { "spartan://127.0.0.1:\(server.port)" }
+        private static func http(_ reply: String) -> String {
+            let parts = reply.split(
+                separator: "\r\n", maxSplits: 1, omittingEmptySubsequences: false)
+            let (meta, text) = (parts[0].dropFirst(2), parts.count > 1 ? String(parts[1]) : "")
+            let (status, field, body) =
+                switch reply.first {
+                case "2" where meta == "text/gemini":
+                    (
+                        200, "Content-Type: text/html",
+                        text.replacing(/=> (\S*)/) { "<a href='\($0.output.1)'>a</a>" }
+                    )
+                case "2": (200, "Content-Type: \(meta)", text)
+                case "3": (302, "Location: \(meta)", "")
+                case "4": (404, "X: x", "")
+                case "5": (503, "X: x", "")
+                default: (0, "", "")
+                }
+            guard status > 0 else { return reply }
+            return "HTTP/1.1 \(status) X\r\n\(field)\r\nContent-Length: \(body.utf8.count)\r\n"
+                + "Connection: close\r\n\r\n" + body
+        }
+
+        var place: String { "\(scheme)://127.0.0.1:\(server.port)" }
         var requests: [String] { asked.update { $0 } }
     }
 
@@ -48,8 +76,9 @@ import Testing
     private func crawl(
         _ mode: String, _ space: Space, _ words: String..., path: String = "/"
     ) throws -> Smallweb.Result {
-        try smallweb.run(
-            ["crawl", "--per-host-delay", "0", "--state", mode] + (Self.modes[mode] ?? []) + words
+        let state = space.scheme == "spartan" ? mode : mode + space.scheme
+        return try smallweb.run(
+            ["crawl", "--per-host-delay", "0", "--state", state] + (Self.modes[mode] ?? []) + words
                 + [space.place + path])
     }
 
@@ -66,8 +95,12 @@ import Testing
 
     @Test(arguments: modes.keys.sorted(), failures.indices)
     func whatFailedForNowWaits(_ mode: String, _ index: Int) throws {
+        for scheme in Space.schemes { try waits(mode, index, scheme) }
+    }
+
+    private func waits(_ mode: String, _ index: Int, _ scheme: String) throws {
         let (reply, requests, waits) = Self.failures[index]
-        let space = try Space { path, count in
+        let space = try Space(scheme: scheme) { path, count in
             switch path {
             case "/": Self.page("=> /a\n=> /b\n=> /c\n")
             case "/b" where count <= requests: reply
@@ -85,7 +118,7 @@ import Testing
         #expect(space.requests.filter { $0 == "/b" }.count == requests + (asksAgain ? 1 : 0))
         #expect(space.requests.filter { $0 == "/a" }.count == (mode == "check" && !waits ? 2 : 1))
         if mode == "mirror", waits {
-            let files = smallweb.home.files(below: "m").filter { $0.hasSuffix("@") }
+            let files = smallweb.home.files(below: "m/" + scheme).filter { $0.hasSuffix("@") }
             #expect(files.count == 3, "\(files)")
         }
     }
@@ -97,17 +130,29 @@ import Testing
             ("4 gone\r\n", 22), ("9 odd\r\n", 8), ("3 /x\r\n", 47), ("3 /gone\r\n", 22),
             ("3 titan://h/\r\n", 102), ("5 later\r\n", 75), ("", 75),
         ]
-        for (index, (reply, status)) in replies.enumerated() {
-            let space = try Space { path, _ in path == "/x" ? reply : "4 gone\r\n" }
-            for run in 1...2 {
-                let result = try smallweb.run(
-                    ["crawl", "--per-host-delay", "0", "--state", "\(mode)\(index)"]
-                        + (Self.modes[mode] ?? []) + [space.place + "/x"])
-                #expect(
-                    result.status == status, "\(reply), run \(run): \(result.text)\(result.errors)")
-                let isNamed = result.text.contains("/x") || result.errors.contains("/x")
-                #expect(mode != "check" || isNamed, "\(reply): \(result.text)")
+        for scheme in Space.schemes {
+            for (index, (reply, status)) in replies.enumerated() {
+                let space = try Space(scheme: scheme) { path, _ in
+                    path == "/x" ? reply : "4 gone\r\n"
+                }
+                try fails(
+                    ["--state", "\(mode)\(index)\(scheme)"] + (Self.modes[mode] ?? [])
+                        + [space.place + "/x"], status, "\(scheme): \(reply)",
+                    isCheck: mode == "check")
             }
+        }
+    }
+
+    /// The same run, twice, ends with a status and names the URL.
+    private func fails(
+        _ words: [String], _ status: Int32, _ comment: String, isCheck: Bool
+    ) throws {
+        for run in 1...2 {
+            let result = try smallweb.run(["crawl", "--per-host-delay", "0"] + words)
+            #expect(
+                result.status == status, "\(comment), run \(run): \(result.text)\(result.errors)")
+            let isNamed = result.text.contains("/x") || result.errors.contains("/x")
+            #expect(!isCheck || isNamed, "\(comment): \(result.text)")
         }
     }
 

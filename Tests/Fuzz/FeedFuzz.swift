@@ -238,4 +238,8 @@ private func markup(_ format: MarkupWriter.Format, _ pieces: [ArraySlice<UInt8>]
             dialect == .standard || robots.allows(path) || !cut.allows(path),
             "\(robots.lines) become \(cut.lines)")
     }
+    // Another name forbids no less.
+    let tag = [String(decoding: input, as: UTF8.self)]
+    check(
+        !Robots.isNofollow(tag, names: []) || Robots.isNofollow(tag, names: ["a"]), "\(tag) allows")
 }

@@ -101,6 +101,7 @@ UNSHOWN = {
     "prefix": "needs --tar of a repository", "strip": "the same", "lfs": "needs large files",
     "local": "is for files, not for the servers of the scenes",
     "no-private": "every address of the scenes is private, which the first URL allows",
+    "no-embedded": "the pages of the scenes embed nothing",
     "allow-empty": "over HTTP a reply may be empty",
     "all": "is for menus of gopher", "delete": "is for Titan, which needs TLS",
     "mime": "the same", "tar": "needs a repository", "exit-code": "needs a question without answer",

@@ -11,6 +11,7 @@ whole checks, one after the other. `disk` needs to mount a file system of its ow
 """
 
 import argparse
+import itertools
 import json
 import os
 import pathlib
@@ -40,14 +41,18 @@ RUNS_MAX = 60
 class Space:
     """A tree of pages over spartan. Every seventh link is broken."""
 
+    scheme, index, end = "spartan", "index.gmi", "gmi"
+    line = "=> {} a\n"
+    replies = {"page": "2 text/gemini\r\n", "missing": "4 not found\r\n", "later": "5 later\r\n"}
+
     def __init__(self, pages, failing):
         self.pages, self.failing, self.asked = pages, failing, 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.place = f"spartan://127.0.0.1:{self.listener.getsockname()[1]}"
+        self.place = f"{self.scheme}://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
 
     def path(self, n):
-        return "/" if n == 0 else f"/d{n % 7}/p{n}.gmi"
+        return "/" if n == 0 else f"/d{n % 7}/p{n}.{self.end}"
 
     def links(self, n):
         """The targets of the links of a page, one a line from the second on."""
@@ -56,7 +61,7 @@ class Space:
         return links + ([f"/gone/{n}"] if n % 7 == 3 else [])
 
     def body(self, n):
-        text = f"# page {n}\n" + "".join(f"=> {link} a\n" for link in self.links(n))
+        text = f"# page {n}\n" + "".join(self.line.format(link) for link in self.links(n))
         return text + f"{n} " * 400 + "\n"
 
     def broken(self):
@@ -73,7 +78,10 @@ class Space:
     def serve(self, peer):
         with peer:
             try:
-                path = peer.makefile("rb").readline().split()[1].decode()
+                reader = peer.makefile("rb")
+                path = reader.readline().split()[1].decode()
+                while self.scheme == "http" and reader.readline().strip():
+                    pass
                 self.asked += 1
                 self.answer(peer, path)
             except (OSError, IndexError):
@@ -81,18 +89,42 @@ class Space:
 
     def answer(self, peer, path):
         pages = {self.path(n): n for n in range(self.pages)}
-        reply = b"4 not found\r\n"
+        reply = self.replies["missing"].encode()
         if path in pages:
-            reply = b"2 text/gemini\r\n" + self.body(pages[path]).encode()
+            body = self.body(pages[path])
+            reply = (self.replies["page"].replace("LENGTH", str(len(body))) + body).encode()
         if path == "/robots.txt" or not self.failing or CHANCE.random() >= 0.2:
             return peer.sendall(reply)
         kind = CHANCE.randrange(4)
         if kind == 1:
-            return peer.sendall(b"5 later\r\n")
+            return peer.sendall(self.replies["later"].encode())
         if kind > 1:
             # A reset, before or within the reply.
             peer.sendall(reply[:0 if kind == 2 else len(reply) // 2])
             peer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+class WebSpace(Space):
+    """The same in HTML over HTTP. Some pages are in frames, and some embedded if `embeds` says so."""
+
+    scheme, index, end, embeds = "http", "index.html", "html", True
+    replies = {
+        "page": "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: LENGTH\r\n"
+                "Connection: close\r\n\r\n",
+        "missing": "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+        "later": "HTTP/1.1 503 Later\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+    }
+
+    class Line:
+        """Markup of a link, on a line of its own."""
+
+        def format(self, link):
+            kind = sum(link.encode()) % 4
+            return f"<iframe src='{link}'></iframe>\n" if kind == 1 else \
+                f"<object data='{link}'></object>\n" if kind == 2 and WebSpace.embeds else \
+                f"<a href={link}>a</a>\n"
+
+    line = Line()
 
 
 def command(*words):
@@ -154,7 +186,7 @@ def files(directory):
 
 
 def wanted(space):
-    return {space.path(n).lstrip("/") or "index.gmi": space.body(n).encode()
+    return {space.path(n).lstrip("/") or space.index: space.body(n).encode()
             for n in range(space.pages)}
 
 
@@ -180,7 +212,7 @@ def archive(space):
     for path in urls:
         body = subprocess.run([options.smallweb, "warc", "cat", "a.warc.gz", space.place + path],
                               capture_output=True, check=False).stdout
-        if body != wanted(space)[path.lstrip("/") or "index.gmi"]:
+        if body != wanted(space)[path.lstrip("/") or space.index]:
             return f"{path} is not in the archive as it was served", ""
     if checked.returncode != 0:
         return f"warc check: {checked.stdout}{checked.stderr}", ""
@@ -358,18 +390,23 @@ def secrets():
 
 def main():
     failures = 0
-    for way in options.ways:
+    for way, kind in itertools.product(options.ways, [Space, WebSpace]):
+        if way == "secrets" and kind is WebSpace:
+            continue
         with tempfile.TemporaryDirectory(prefix="smallweb-truth.") as work:
             for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
                          "XDG_CACHE_HOME"]:
                 os.environ[name] = work
             os.chdir(work)
-            space = [] if way == "secrets" else [Space(options.pages, failing=True)]
+            # What pages embed is for mirrors and checks.
+            WebSpace.embeds = way != "archive"
+            space = [] if way == "secrets" else [kind(options.pages, failing=True)]
             problem, report = globals()[way](*space)
             os.chdir("/")
         failures += problem is not None
         word = "not ok" if problem else "skipped" if report.startswith("skipped") else "ok"
-        print(f"{word} - crawl: {way}, {problem or report}", flush=True)
+        name = way if way == "secrets" else f"{way} over {kind.scheme}"
+        print(f"{word} - crawl: {name}, {problem or report}", flush=True)
     return failures > 0
 
 

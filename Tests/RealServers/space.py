@@ -63,7 +63,7 @@ STRANGER, PORTS = "127.254.254.254", (22, 25, 6379)
 GEMINI = {"page": "20 text/gemini", "text": "20 text/plain", "missing": "51 not found",
           "temporary": "41 later", "prompt": "10 words?", "redirect": "31 %s", "slow": "44 1",
           "endless": "20 text/plain"}
-HTTP = {"page": "200 OK\r\nContent-Type: text/gemini", "text": "200 OK\r\nContent-Type: text/plain",
+HTTP = {"page": "200 OK\r\nContent-Type: text/html", "text": "200 OK\r\nContent-Type: text/plain",
         "missing": "404 Not Found", "temporary": "503 Later", "prompt": "401 Who?",
         "redirect": "301 There\r\nLocation: %s", "slow": "429 Slow\r\nRetry-After: 1",
         "endless": "200 OK\r\nContent-Type: text/plain"}
@@ -205,7 +205,8 @@ class Space:
             if user:
                 return f"hpage\tURL:gopher://{user}@{host}:{port}/1{path}\t{host}\t{port}"
             return f"{item}page\t{'' if path == '/' else path}\t{host}\t{port}"
-        return f"=> {self.scheme}://{user + '@' if user else ''}{host}:{port}{path} page"
+        url = f"{self.scheme}://{user + '@' if user else ''}{host}:{port}{path}"
+        return f'<a href="{url}">page</a>' if self.scheme == "http" else f"=> {url} page"
 
 
 class Watch(selectors.DefaultSelector):
@@ -493,7 +494,8 @@ class Client:
             links = [(match[3], match[2] or "/", int(match[4])) for match in re.finditer(pattern, body)] \
                 if self.space.scheme == "gopher" else \
                 [(match[1], match[3], int(match[2])) for match in
-                 re.finditer(r"(?m)^=> \w+://([\d.]+):(\d+)(\S*)", body)]
+                 re.finditer(
+                     r'(?m)^(?:=> |<a href=")\w+://([\d.]+):(\d+)([^\s"]*)', body)]
             if status == "3":
                 links = [(host, body, self.space.port)]
             for name, link, port in links:

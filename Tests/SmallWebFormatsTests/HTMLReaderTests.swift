@@ -128,6 +128,21 @@ internal import Testing
             ])
     }
 
+    /// A `meta` of the head is about all of its links, one of the text about those behind it.
+    @Test(arguments: [
+        ("", [true, false, false, false]),
+        ("<meta name=robots content=none>", [true, true, true, true]),
+        ("x<meta name=robots content=nofollow>", [true, false, true, true]),
+    ])
+    func knowsWhichLinksAreNotToBeFollowed(_ meta: String, _ wanted: [Bool]) {
+        let head = "<link rel='next NOFOLLOW' href=a><link rel=prev href=b>"
+        let page = Array((head + meta + "<a href=c>c</a><img src=d>").utf8)
+        for pieces in [[page[...]], page.indices.map { page[$0...$0] }] {
+            let links = blocks(pieces).flatMap(\.runs).compactMap(\.link)
+            #expect(links.map(\.isNofollow) == wanted)
+        }
+    }
+
     @Test func readsWhatThePageSaysOfItself() {
         var reader = HTMLReader(robotNames: ["robots", "archiver"])
         let page = """

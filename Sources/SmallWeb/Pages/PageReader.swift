@@ -86,6 +86,8 @@ package final class PageReader {
     private var markup: (any MarkupReader)?
     /// The base that the page names, for its links.
     private var namedBase: URI?
+    /// Names of the reader, besides `robots`, by which HTML says what robots must not follow.
+    package var robotNames: [String] = []
     private var section: PageSection?
     private var itemsCount = 0
     /// The beginning of a page that may be a feed or has a charset to be found, and what it turned
@@ -271,7 +273,10 @@ package final class PageReader {
 
     /// The blocks of HTML or Markdown.
     private func blocks(in text: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
-        if markup == nil { markup = kind == .html ? HTMLReader() : MarkdownReader() }
+        if markup == nil {
+            let names = ["robots"] + robotNames
+            markup = kind == .html ? HTMLReader(robotNames: names) : MarkdownReader()
+        }
         let blocks = (markup?.add(text) ?? []) + (isLast ? markup?.finish() ?? [] : [])
         return blocks.map { line($0, scope == .source ? $0.gemtext[...] : []) }
     }

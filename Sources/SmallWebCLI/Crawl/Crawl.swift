@@ -21,6 +21,7 @@ final class Crawl: Source {
     private let given: [String: [UInt8]?]
     /// False if the links of pages are all that is wanted.
     let needsBodies: Bool
+    let robotNames: [String]
     private(set) var scope: CrawlScope
     private var traps = CrawlTraps()
     private(set) var seeds: Set<String> = []
@@ -69,7 +70,7 @@ final class Crawl: Source {
         let archive = context.settings.archive
         needsBodies =
             !rules.checks || rules.mirror != nil || archive.file != nil || archive.hasCache
-        scope = rules.scope
+        (scope, robotNames) = (rules.scope, rules.robotNames)
         start = file.lastRequest.advanced(seconds: context.policy.hostSeconds)
         file.keepsDepths = rules.depthMax != nil
         if rules.fillsNewArchive {
@@ -307,7 +308,12 @@ final class Crawl: Source {
     ) throws(FetchError) -> Bool {
         guard entry.depth > 0 || entry.hops > 0, let request else { return false }
         let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
-        guard let refusal = try scope.refusal(of: key, depth: entry.depth) else { return false }
+        let embedding = entry.isEmbedded ? key.place : nil
+        guard
+            let refusal = entry.isEmbedded && rules.leavesOutEmbedded
+                ? .embedded
+                : try scope.refusal(of: key, depth: entry.depth, embedding: embedding)
+        else { return false }
         guard !rules.checks else {
             entry.isOutside = true
             return false
@@ -344,7 +350,11 @@ final class Crawl: Source {
     // MARK: Links
 
     /// The lines for a link of a page; none if it is not followed, or known.
-    func lines(of link: Link, on page: CrawlFile.Entry) throws(FetchError) -> [UInt8] {
+    ///
+    /// - Parameter isNofollow: True on a page whose links are not to be followed.
+    func lines(
+        of link: Link, on page: CrawlFile.Entry, isNofollow: Bool
+    ) throws(FetchError) -> [UInt8] {
         guard link.isLink, !page.isOutside else { return [] }
         let raw = String(decoding: link.raw, as: UTF8.self)
         guard let uri = link.uri, let request = try? context.fetcher.request(uri) else {
@@ -355,8 +365,17 @@ final class Crawl: Source {
         }
         let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
         let noted = rules.checks ? file.line(of: link, to: key.uri.description, on: page) : []
+        let isLeftOut = link.isEmbedded && !rules.takesEmbedded
+        if let refusal: CrawlRefusal = isNofollow || link.isNofollow
+            ? .nofollow : isLeftOut ? .embedded : nil
+        {
+            count(refusal.rawValue)
+            return noted
+        }
         return try noted
-            + lines(to: key, request, kind: link.kind, depth: page.depth + 1, hops: 0, page)
+            + lines(
+                to: key, request, kind: link.kind, depth: page.depth + 1, hops: 0, page,
+                isEmbedded: link.isEmbedded && rules.mirror != nil)
     }
 
     /// The lines for the target of a redirect, a link of the same depth, and the target.
@@ -370,13 +389,14 @@ final class Crawl: Source {
             return (file.isKnown(target) ? [] : skipping(target, CrawlFile.tooFar), target)
         }
         let lines = try lines(
-            to: key, request, kind: .link, depth: page.depth, hops: page.hops + 1, page)
+            to: key, request, kind: .link, depth: page.depth, hops: page.hops + 1, page,
+            isEmbedded: page.isEmbedded)
         return (lines, target)
     }
 
     private func lines(
         to key: CrawlKey, _ request: Request, kind: Item.Kind, depth: Int, hops: Int,
-        _ page: CrawlFile.Entry
+        _ page: CrawlFile.Entry, isEmbedded: Bool = false
     ) throws(FetchError) -> [UInt8] {
         let (scheme, crawling) = (request.scheme, request.scheme.crawling)
         if let refusal = CrawlRefusal.judge(key, kind, scheme, crawling),
@@ -385,7 +405,9 @@ final class Crawl: Source {
             count(refusal.rawValue)
             return []
         }
-        let refusal = try scope.refusal(of: key, depth: depth)
+        let from = isEmbedded ? CrawlFile.place(Array(page.url.utf8)[...]) : nil
+        let refusal = try scope.refusal(
+            of: key, depth: depth, embedding: from.map { String(decoding: $0, as: UTF8.self)[...] })
         if let refusal, !rules.checks {
             count(refusal.rawValue)
             return []
@@ -393,7 +415,9 @@ final class Crawl: Source {
         let (url, name) = (key.uri.description, String(key.place))
         let isOutside = refusal != nil
         func line() -> [UInt8] {
-            file.lineOfNew(url, depth: depth, hops: hops, from: page.n, isOutside: isOutside) ?? []
+            file.lineOfNew(
+                url, depth: depth, hops: hops, from: page.n, isOutside: isOutside,
+                isEmbedded: isEmbedded) ?? []
         }
         guard !file.isKnown(url) else { return line() }
         if !seeds.contains(name), request.isPrivate { return skipping(url, "private") }

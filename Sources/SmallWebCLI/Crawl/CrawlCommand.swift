@@ -22,10 +22,18 @@ struct CrawlSettings: Sendable {
     var obeysRobots = false
     var addsSeeds = false
     var mirror: String?
+    /// True to take links alone, and nothing that pages embed.
+    var leavesOutEmbedded = false
     /// True for an archive that is not there yet: no page of the state is in it.
     var fillsNewArchive = false
     /// True to say which links are broken.
     var checks = false
+
+    /// The names that robots files and pages have for this run.
+    var robotNames: [String] { ["smallweb"] + roles.split(separator: ",").map(String.init) }
+
+    /// True if what pages embed is wanted.
+    var takesEmbedded: Bool { (checks || mirror != nil) && !leavesOutEmbedded }
 
     var placePagesMax: Int { placePages ?? (extent == .any ? 15_000 : .max) }
 
@@ -42,7 +50,7 @@ extension Settings {
         onFile: @escaping @Sendable (_ place: String, Robots, _ time: Int) -> Void = { _, _, _ in }
     ) -> RobotsGate {
         RobotsGate(
-            product: "smallweb", roles: crawl.roles.split(separator: ",").map(String.init),
+            product: "smallweb", roles: Array(crawl.robotNames.dropFirst()),
             paceSeconds: run.policy.hostSeconds,
             restSecondsMax: run.policy.retry.totalSeconds ?? run.policy.pauseSecondsMax,
             onFile: onFile)
@@ -234,6 +242,7 @@ struct CrawlCommand: Sendable {
         var wanted = CrawlFile.Rules(
             seeds: seeds, scope: asked.extent, roles: asked.roles, checks: asked.checks)
         (wanted.limits.depth, wanted.limits.placePages) = (asked.depthMax, asked.placePages)
+        wanted.limits.leavesOutEmbedded = asked.leavesOutEmbedded
         let lists = [
             "include": asked.included.map(\.text), "exclude": asked.excluded.map(\.text),
             "types": asked.mediaTypes,
@@ -313,9 +322,15 @@ struct CrawlCommand: Sendable {
             words.append("failed for now: \(crawl.failed); the same command asks again")
         }
         if !crawl.file.lost.isEmpty {
-            let place =
-                crawl.rules.mirror ?? crawl.context.settings.archive.file ?? "the cache"
-            words.append("not in \(place), so asked again: \(crawl.file.lost.count)")
+            let archive = crawl.context.settings.archive
+            let place = crawl.rules.mirror ?? archive.file ?? (archive.hasCache ? "the cache" : nil)
+            let reasons = [
+                crawl.file.hasUnread ? "fetched before links of HTML were read" : nil,
+                place.map { "not in \($0)" },
+            ]
+            words.append(
+                reasons.compactMap(\.self).joined(separator: " or ")
+                    + ", so asked again: \(crawl.file.lost.count)")
         }
         words += crawl.notices + left.map { "left for now: \($0.name): \($0.reason)" }
         for line in words {

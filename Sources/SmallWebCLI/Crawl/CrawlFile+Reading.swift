@@ -120,12 +120,24 @@ extension CrawlFile {
         let isSaved =
             outcome == .ok && !redirects && !(ways[hash]?.isOutside ?? false)
             && rest.range(ofText: #","omitted":true"#) == nil
-        if isSaved, !isKept(String(decoding: url, as: UTF8.self)) {
+        if isSaved, isUnread(url) || !isKept(String(decoding: url, as: UTF8.self)) {
             gone.insert(hash)
             return
         }
         _ = known.insert(hash, isDone: true)
         ways[hash]?.isEnd = !redirects
+    }
+
+    /// True for a page that was fetched by a version without HTML and Markdown, and may be either.
+    private func isUnread(_ url: ArraySlice<UInt8>) -> Bool {
+        guard !(rules?.readsMarkup ?? true) else { return false }
+        let text = String(decoding: url, as: UTF8.self)
+        let name = (text.split(separator: "?").first ?? "").split(separator: "/").last ?? ""
+        let isMarkup =
+            URI.scheme(of: text).map { registry.hasHeaderFields($0) } ?? false
+            || ["html", "htm", "md"].contains(name.split(separator: ".").last ?? "")
+        hasUnread = hasUnread || isMarkup
+        return isMarkup
     }
 
     private func take(record line: ArraySlice<UInt8>) throws(FetchError) {
@@ -143,6 +155,8 @@ extension CrawlFile {
             var rules = Rules(
                 seeds: record["seeds"]?.strings ?? [], scope: scope,
                 roles: record["as"]?.string ?? "", checks: record["check"]?.bool ?? false)
+            rules.readsMarkup = record["markup"]?.bool ?? false
+            rules.limits.leavesOutEmbedded = record["no_embedded"]?.bool ?? false
             rules.limits.depth = record["depth"]?.int
             rules.limits.placePages = record["per_host_pages"]?.int
             for name in Limits.names { rules.limits.lists[name] = record[name]?.strings }
@@ -211,7 +225,8 @@ extension CrawlFile {
         return Entry(
             url: String(decoding: url, as: UTF8.self), n: n,
             depth: Self.number("depth", in: rest) ?? 0, hops: Self.number("hops", in: rest) ?? 0,
-            isOutside: rest.range(ofText: #","head":true"#) != nil)
+            isOutside: rest.range(ofText: #","head":true"#) != nil,
+            isEmbedded: rest.range(ofText: #","embedded":true"#) != nil)
     }
 
     /// What the file says of the targets of links, the last line of each.

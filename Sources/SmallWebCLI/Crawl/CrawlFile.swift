@@ -18,6 +18,8 @@ final class CrawlFile: @unchecked Sendable {
         var roles: String
         /// True for ``CrawlSettings/checks``: the state has lines of links.
         var checks = false
+        /// True for a version that reads the links of HTML and Markdown.
+        var readsMarkup = true
         /// The narrowest of its runs: pages that they left out are not in the state.
         var limits = Limits()
     }
@@ -26,6 +28,7 @@ final class CrawlFile: @unchecked Sendable {
         static let names = ["exclude", "include", "types"]
         var depth: Int?
         var placePages: Int?
+        var leavesOutEmbedded = false
         /// The values of these options; those without a value are left out.
         var lists: [String: [String]] = [:]
 
@@ -33,6 +36,7 @@ final class CrawlFile: @unchecked Sendable {
         func option(widerThan other: Limits) -> String? {
             if let limit = other.depth, depth ?? .max > limit { return "depth" }
             if let limit = other.placePages, placePages ?? .max > limit { return "per-host-pages" }
+            if other.leavesOutEmbedded && !leavesOutEmbedded { return "no-embedded" }
             return Self.names.first { name in
                 let (own, others) = (lists[name, default: []], other.lists[name, default: []])
                 let (more, fewer) = name == "exclude" ? (own, others) : (others, own)
@@ -63,6 +67,8 @@ final class CrawlFile: @unchecked Sendable {
         let hops: Int
         /// True for a target outside of the scope, which is only looked at.
         var isOutside: Bool
+        /// True for what a page embeds, anywhere at the page's place.
+        var isEmbedded = false
         /// Requests of this run that did not end it.
         var tries = 0
         /// True once the server has refused to give the head alone.
@@ -71,7 +77,7 @@ final class CrawlFile: @unchecked Sendable {
         var bytes: Int?
     }
 
-    private let registry: Registry
+    let registry: Registry
     let lines: LineFile
     var path: String { lines.path }
     var known = KnownURLs()
@@ -83,6 +89,8 @@ final class CrawlFile: @unchecked Sendable {
     var begun: Set<Int> = []
     /// False for a page that is done, and whose file is not there.
     var isKept: (_ url: String) -> Bool = { _ in true }
+    /// True if a version that did not read links of HTML has fetched pages that may be HTML.
+    var hasUnread = false
     /// Pages that were done, and whose files are not there: where their lines are, and while the
     /// file is read their hashes.
     var (lost, gone): ([Int], Set<UInt64>) = ([], [])
@@ -198,7 +206,8 @@ final class CrawlFile: @unchecked Sendable {
     ///
     /// - Parameter isOutside: True to look at its head alone, and to follow nothing there.
     func lineOfNew(
-        _ url: String, depth: Int, hops: Int = 0, from: Int?, isOutside: Bool = false
+        _ url: String, depth: Int, hops: Int = 0, from: Int?, isOutside: Bool = false,
+        isEmbedded: Bool = false
     ) -> [UInt8]? {
         let way = Way(
             n: UInt32(clamping: next), depth: keepsDepths ? UInt16(clamping: depth) : 0,
@@ -208,7 +217,7 @@ final class CrawlFile: @unchecked Sendable {
         return line(
             of: Entry(
                 url: url, n: Int(best.n), depth: keepsDepths ? Int(best.depth) : depth,
-                hops: Int(best.hops), isOutside: isOutside), from: from)
+                hops: Int(best.hops), isOutside: isOutside, isEmbedded: isEmbedded), from: from)
     }
 
     /// The line of a URL. A second one of a number begins that page again: the links before it no
@@ -221,6 +230,7 @@ final class CrawlFile: @unchecked Sendable {
                 if let from { writer.member("from", from) }
                 if entry.hops > 0 { writer.member("hops", entry.hops) }
                 if entry.isOutside { writer.member("head", true) }
+                if entry.isEmbedded { writer.member("embedded", true) }
             })
     }
 
@@ -300,10 +310,12 @@ final class CrawlFile: @unchecked Sendable {
                     writer.member("scope", rules.scope.rawValue)
                     writer.member("as", rules.roles)
                     if rules.checks { writer.member("check", true) }
+                    writer.member("markup", true)
                     if let depth = rules.limits.depth { writer.member("depth", depth) }
                     if let pages = rules.limits.placePages {
                         writer.member("per_host_pages", pages)
                     }
+                    if rules.limits.leavesOutEmbedded { writer.member("no_embedded", true) }
                     for (name, list) in rules.limits.lists.sorted(by: { $0.key < $1.key }) {
                         writer.member(named: name) { $0.array(list) { $0.value($1) } }
                     }

@@ -2,6 +2,7 @@
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebArchive
+internal import SmallWebFormats
 internal import SmallWebRecords
 
 /// The output of one page of a crawl: that of `get`, and its links.
@@ -12,6 +13,8 @@ final class CrawlPage: Output, PageSink {
     private let inner: URLOutput
     /// `nil` before the head of a success.
     private var page: PageReader?
+    /// True if the head of the reply forbids its links to be followed.
+    private var isNofollow = false
     /// The lines of its targets.
     private var found: [UInt8] = []
     /// Where the page redirects to.
@@ -49,6 +52,9 @@ final class CrawlPage: Output, PageSink {
     func begin(_ page: PageReader) throws(FetchError) {
         self.page = page
         page.require(.links)
+        page.robotNames = crawl.robotNames
+        let tags = inner.log?.head?.fields?.values(of: "x-robots-tag") ?? []
+        isNofollow = Robots.isNofollow(tags, names: crawl.robotNames)
         let type = inner.log?.head?.mediaType?.essence
         // Lines of other text may come as items.
         let mayHaveLinks = page.readsLinks || type == nil || type == "text/plain"
@@ -70,7 +76,9 @@ final class CrawlPage: Output, PageSink {
     }
 
     func take(_ line: PageLine, _ links: () -> [Link]) throws(FetchError) {
-        for link in links() { found += try crawl.lines(of: link, on: entry) }
+        for link in links() {
+            found += try crawl.lines(of: link, on: entry, isNofollow: isNofollow)
+        }
         // The page itself is done only when its own line is there.
         if found.count > 65_536 { try writeFound() }
     }

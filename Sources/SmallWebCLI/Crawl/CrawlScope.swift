@@ -4,7 +4,7 @@ internal import SmallWebFormats
 
 /// The reason why a crawl does not follow a link, by its word in records.
 enum CrawlRefusal: String, CaseIterable {
-    case unsupported, upload, userinfo, input, port, scope, depth, excluded
+    case unsupported, upload, userinfo, input, port, scope, depth, excluded, nofollow, embedded
     case notIncluded = "not-included"
     case trapLength = "trap-length", trapDepth = "trap-depth", trapSegment = "trap-segment"
     case trapQueries = "trap-queries", trapDirectory = "trap-directory"
@@ -122,9 +122,14 @@ struct CrawlScope {
         return isDirectory ? seed.page + "/" : String(seed.directory)
     }
 
+    /// - Parameter embedding: The place of the page that embeds the URL, which then may be anywhere
+    ///   at this place, and as deep as the page; `nil` for a link.
     /// - Throws: `interrupted`, `timeout`.
-    func refusal(of key: CrawlKey, depth: Int) throws(FetchError) -> CrawlRefusal? {
-        guard contains(key) else { return .scope }
+    func refusal(
+        of key: CrawlKey, depth: Int, embedding: Substring? = nil
+    ) throws(FetchError) -> CrawlRefusal? {
+        let depth = embedding == nil ? depth : depth - 1
+        guard contains(key) || key.place == embedding else { return .scope }
         if let depthMax, depth > depthMax { return .depth }
         let url = Array(key.uri.description.utf8)[...]
         for expression in excluded where try expression.matches(in: url) { return .excluded }

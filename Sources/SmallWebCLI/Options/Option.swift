@@ -161,7 +161,8 @@ package struct Option: Sendable, Adjustable {
         case format, maxEntries = "max-entries", new, under, state, name, diff, links, ignore,
             every, exec
         case scope, depth, maxPages = "max-pages", perHostPages = "per-host-pages", include,
-            exclude, types, robots, `as`, add, check, mirror
+            exclude, types, robots, `as`, add, check, mirror,
+            noEmbedded = "no-embedded"
         case warc, warcSecrets = "warc-secrets", replay, replayLoose = "replay-loose", cache,
             cacheSize = "cache-size", maxAge = "max-age", offline
         case proxy, noproxy, proxyAuth = "proxy-auth", proxyCommand = "proxy-command", isolate,

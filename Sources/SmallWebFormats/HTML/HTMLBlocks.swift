@@ -122,6 +122,13 @@ struct HTMLBlocks: Sendable {
         bytes += 64 + link.target.count
     }
 
+    /// Marks the links before the next block, such as those of a page's head: robots must not
+    /// follow them.
+    mutating func forbidLinks() {
+        guard !isOpen else { return }
+        for index in runs.indices { runs[index].link?.isNofollow = true }
+    }
+
     /// Shows words in brackets.
     ///
     /// - Parameter link: The link of the words, unless they are in an `a`.

@@ -98,6 +98,7 @@ extension HTMLFlow {
         guard names.contains(where: { Self.has($0, rel) }), var link = link(tag, .link, target)
         else { return }
         (link.rel, link.type) = (Array(rel), Array(tag.value("type") ?? []))
+        link.isNofollow = link.isNofollow || Self.has("nofollow", rel)
         blocks.add(link)
     }
 
@@ -110,7 +111,9 @@ extension HTMLFlow {
         }
         let name = tag.value("name") ?? []
         guard robotNames.contains(where: { ASCII.isName(name, $0) }) else { return }
-        isNofollow = isNofollow || Self.has("nofollow", content) || Self.has("none", content)
+        guard Self.has("nofollow", content) || Self.has("none", content) else { return }
+        isNofollow = true
+        blocks.forbidLinks()
     }
 
     // MARK: Values

@@ -46,6 +46,7 @@ extension Option {
         Option(
             .mirror, .crawl, .value("DIR") { $0.crawl.mirror = $1 }
         ).with(\.values, .directories),
+        Option(.noEmbedded, .crawl, .flag { $0.crawl.leavesOutEmbedded = $1 }),
     ]
 
     private static let roles = ["archiver", "indexer", "researcher", "webproxy"]

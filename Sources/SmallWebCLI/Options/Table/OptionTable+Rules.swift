@@ -64,6 +64,7 @@ extension Rule {
             hint: "a file makes no connection that could be recorded"),
         Rule(.with, [.warcSecrets], [.warc]),
         Rule(.with, [.cacheSize], [.cache, .offline]),
+        Rule(.with, [.noEmbedded], [.mirror, .check], "needs a --mirror or --check"),
         Rule(.with, [.maxAge], [], "needs a --cache, or --warc with --replay") { settings, _ in
             let archive = settings.archive
             return !archive.hasCache && (archive.file == nil || archive.replayed.isEmpty)
