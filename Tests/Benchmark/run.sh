@@ -12,7 +12,7 @@
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd)
-all=(start page coprocess growth memory large split git history trust loops proxy program)
+all=(start page html coprocess growth memory large split git history trust loops proxy program)
 results=$here/../../docs/bench
 if [ "${1:-}" = --results ] && [ $# -ge 2 ]; then
     results=$2

@@ -100,9 +100,11 @@ public struct Link: Sendable {
         guard let uri else { return .link }
         if ["telnet", "tn3270", "ssh"].contains(uri.scheme) { return .telnet }
         guard registry[uri.scheme] != nil else { return .external }
-        let name = uri.path.split(separator: "/", omittingEmptySubsequences: false).last ?? ""
-        guard let dot = name.lastIndex(of: "."), dot > name.startIndex else { return .link }
-        return kinds[name[name.index(after: dot)...].lowercased()] ?? .link
+        let path = uri.path.utf8
+        let start = path.lastIndex(of: ASCII.slash).map(path.index(after:))
+        let name = path[(start ?? path.startIndex)...]
+        guard let dot = name.lastIndex(of: ASCII.dot), dot > name.startIndex else { return .link }
+        return kinds[String(Substring(name[name.index(after: dot)...])).lowercased()] ?? .link
     }
 
     private static let kinds: [String: Item.Kind] = {

@@ -84,7 +84,8 @@ package final class PageReader {
     private var gemtext: GemtextReader
     /// The reader of a page of HTML or Markdown; `nil` before its first bytes.
     private var markup: (any MarkupReader)?
-    /// The base that the page names, for its links.
+    /// The URI that the page's links are relative to: the first that it names, unless that leads
+    /// nowhere.
     private var namedBase: URI?
     /// Names of the reader, besides `robots`, by which HTML says what robots must not follow.
     package var robotNames: [String] = []
@@ -225,21 +226,13 @@ package final class PageReader {
         switch line.content {
         case .block(let block):
             block.runs.compactMap { run in
-                run.link.map { Link($0, text: run.text, base: linkBase, registry: registry) }
+                run.link.map {
+                    Link($0, text: run.text, base: namedBase ?? base, registry: registry)
+                }
             }
         case .item(let item): [link(item, line: line.number)]
         case .text: []
         }
-    }
-
-    /// The URI that the references of the page are relative to: the first that HTML names, unless
-    /// it leads nowhere.
-    private var linkBase: URI {
-        guard let named = markup?.base else { return base }
-        let found =
-            namedBase ?? Link.resolve(named, base: base, registry, isHTML: true)?.withoutPassword
-        namedBase = found.flatMap { registry[$0.scheme] == nil ? nil : $0 } ?? base
-        return namedBase ?? base
     }
 
     func link(_ item: Item, line: Int) -> Link {
@@ -278,6 +271,10 @@ package final class PageReader {
             markup = kind == .html ? HTMLReader(robotNames: names) : MarkdownReader()
         }
         let blocks = (markup?.add(text) ?? []) + (isLast ? markup?.finish() ?? [] : [])
+        if namedBase == nil, let named = markup?.base {
+            let found = Link.resolve(named, base: base, registry, isHTML: true)?.withoutPassword
+            namedBase = found.flatMap { registry[$0.scheme] == nil ? nil : $0 } ?? base
+        }
         return blocks.map { line($0, scope == .source ? $0.gemtext[...] : []) }
     }
 

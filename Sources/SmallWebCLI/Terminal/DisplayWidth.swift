@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWebCore
 
 /// Width of text in terminal columns.
 ///
@@ -61,46 +62,91 @@ public enum DisplayWidth {
     ///
     /// - Parameter text: One line without control characters.
     public static func wrapped(_ text: String, to columns: Int) -> [String] {
+        var (text, lines) = (text, [String]())
+        text.withUTF8 { bytes in
+            wrap(bytes, to: columns) { lines.append(String(decoding: $0, as: UTF8.self)) }
+        }
+        return lines
+    }
+
+    /// The same for a text in UTF-8, line by line.
+    static func wrap(
+        _ text: UnsafeBufferPointer<UInt8>, to columns: Int,
+        _ take: (UnsafeBufferPointer<UInt8>) -> Void
+    ) {
         let columns = max(columns, 2)
-        guard of(text) > columns else { return [text] }
-        var lines: [String] = []
-        /// The current line, and the part of it behind the last possible break.
-        var (line, word) = ("", "")
-        var (lineWidth, wordWidth) = (0, 0)
-        func end(_ text: String) {
-            let spaces = text.reversed().prefix { $0 == " " }.count
-            lines.append(String(text.dropLast(spaces)))
+        // No character has more columns than bytes.
+        if text.count <= columns { return take(text) }
+        /// The current line, the last possible break in it, and the columns before and behind that.
+        var (line, word, lineWidth, wordWidth) = (0, 0, 0, 0)
+        var hasLines = false
+        func end(at end: Int, next: Int) {
+            var end = end
+            while end > line, text[end - 1] == ASCII.space { end -= 1 }
+            take(UnsafeBufferPointer(rebasing: text[line..<end]))
+            (line, word, lineWidth, hasLines) = (next, max(word, next), 0, true)
         }
-        func endWord() {
-            line += word
-            lineWidth += wordWidth
-            (word, wordWidth) = ("", 0)
+        func endWord(_ at: Int) {
+            (word, lineWidth, wordWidth) = (at, lineWidth + wordWidth, 0)
         }
-        for character in text {
-            let width = of(String(character))
-            if character == " " || width == 2 { endWord() }
-            if character == " " && lineWidth + 1 > columns {
-                // The break replaces the space.
-                end(line)
-                (line, lineWidth) = ("", 0)
-                continue
-            }
-            if lineWidth + wordWidth + width > columns {
-                if lineWidth == 0 {
-                    end(word)
-                    (word, wordWidth) = ("", 0)
-                } else {
-                    end(line)
-                    (line, lineWidth) = ("", 0)
+        var at = 0
+        while at < text.count {
+            let (count, width) = character(of: text, at: at)
+            let isSpace = text[at] == ASCII.space && count == 1
+            if isSpace || width == 2 { endWord(at) }
+            let isLineFull = lineWidth + wordWidth + width > columns
+            if isSpace && (isLineFull || hasLines && line == at) {
+                // A break replaces the space, and those behind it.
+                if isLineFull { end(at: at, next: at + 1) }
+                (line, word) = (at + 1, at + 1)
+            } else {
+                if isLineFull && lineWidth == 0 {
+                    end(at: at, next: at)
+                    wordWidth = 0
+                } else if isLineFull {
+                    end(at: word, next: word)
                 }
+                wordWidth += width
+                if isSpace || width == 2 { endWord(at + count) }
             }
-            // Drop spaces after a break.
-            if character == " " && line.isEmpty && !lines.isEmpty { continue }
-            word.append(character)
-            wordWidth += width
-            if character == " " || width == 2 { endWord() }
+            at += count
         }
-        if !(line + word).isEmpty { end(line + word) }
-        return lines.isEmpty ? [""] : lines
+        guard hasLines else { return take(text) }
+        if line < text.count { end(at: text.count, next: text.count) }
+    }
+
+    /// The bytes and columns of the character at an offset. ASCII and Latin letters, quotes and
+    /// dashes need no tables of Unicode, unless others follow that may join them.
+    private static func character(
+        of text: UnsafeBufferPointer<UInt8>, at start: Int
+    ) -> (count: Int, width: Int) {
+        let byte = text[start]
+        if byte < 0x80 {
+            if isSingle(text, at: start + 1) { return (1, 0x20..<0x7F ~= byte ? 1 : 0) }
+        } else if isSingle(text, at: start) {
+            let count = byte == 0xE2 ? 3 : 2
+            if isSingle(text, at: start + count) {
+                let isSoft = byte == 0xC2 && (text[start + 1] < 0xA0 || text[start + 1] == 0xAD)
+                return (count, isSoft ? 0 : 1)
+            }
+        }
+        var length = 16
+        while true {
+            var end = min(start + length, text.count)
+            while end < text.count, text[end] & 0xC0 == 0x80 { end += 1 }
+            let piece = UnsafeBufferPointer(rebasing: text[start..<end])
+            let character = String(decoding: piece, as: UTF8.self).first ?? " "
+            let count = character.utf8.count
+            if count < end - start || end == text.count { return (count, of(String(character))) }
+            length *= 2
+        }
+    }
+
+    /// True at the end, and for ASCII, U+0080 to U+02FF and U+2010 to U+2027, which join nothing.
+    private static func isSingle(_ text: UnsafeBufferPointer<UInt8>, at index: Int) -> Bool {
+        guard index < text.count, text[index] >= 0x80 else { return true }
+        if 0xC2...0xCB ~= text[index] { return true }
+        return text[index] == 0xE2 && index + 2 < text.count && text[index + 1] == 0x80
+            && 0x90...0xA7 ~= text[index + 2]
     }
 }

@@ -46,7 +46,7 @@ struct PageView {
         switch (line.content, links.first) {
         case (.block(let block), _): lines(of: block, links)
         case (.item(let item), let link?): lines(of: item, link)
-        case (.item, nil), (.text, _): wrapped(Self.preformatted(line.bytes))
+        case (.item, nil), (.text, _): style.wrapped(Self.preformatted(line.bytes))
         }
     }
 
@@ -64,7 +64,7 @@ struct PageView {
         switch block.kind {
         case .heading(let level):
             let mark = block.isFirst ? String(repeating: "#", count: level) + " " : ""
-            return wrapped(mark + line(of: block.runs[...], links), style.bold)
+            return style.wrapped(mark + line(of: block.runs[...], links), style.bold)
         case .item(let depth, let number):
             let mark = block.isFirst ? number.map { "\($0). " } ?? "• " : "  "
             let indent = String(repeating: " ", count: 2 * (depth - 1))
@@ -87,7 +87,7 @@ struct PageView {
         let asks = link?.kind == .input
         guard let url = link?.uri?.description,
             let label = number(url, question: asks ? link?.label : nil)
-        else { return wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
+        else { return style.wrapped("=> \(target)" + (text.isEmpty ? "" : " " + text)) }
         let name = (text.isEmpty ? target : text) + (asks ? " (input)" : "")
         return lines(ofLink: name, label, to: url)
     }
@@ -118,8 +118,7 @@ struct PageView {
     ) -> String {
         var links = links[...]
         return runs.reduce(into: "") { text, run in
-            let lines = run.text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-            let label = lines.map(plain).joined(separator: "\n")
+            let label = Self.safe(run.text, plain)
             let link = run.link == nil ? nil : links.popFirst()
             if let link, !link.isEmbedded, !run.text.isEmpty, let url = link.uri?.description,
                 let number = number(url)
@@ -129,6 +128,17 @@ struct PageView {
                 text += label
             }
         }
+    }
+
+    private static func safe(
+        _ text: [UInt8], _ plain: (ArraySlice<UInt8>) -> String
+    ) -> String {
+        // Most texts need nothing.
+        if text.allSatisfy({ 0x20..<0x7F ~= $0 || $0 == ASCII.lineFeed }) {
+            return String(decoding: text, as: UTF8.self)
+        }
+        let lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
+        return lines.map(plain).joined(separator: "\n")
     }
 
     /// The text of runs as one line.
@@ -141,7 +151,7 @@ struct PageView {
         _ block: TextBlock, _ links: [Link], first: String = "", others: String? = nil
     ) -> String {
         guard !links.isEmpty, style.usesColor || style.usesHyperlinks else {
-            return wrapped(text(of: block.runs[...], links), first: first, others: others)
+            return style.wrapped(text(of: block.runs[...], links), first: first, others: others)
         }
         // No text that is safe to show has this character.
         let edge: Character = "\u{1}"
@@ -153,7 +163,7 @@ struct PageView {
         let style = style
         var (left, open, next) = (urlBytesLeft, String?.none, urls[...])
         defer { urlBytesLeft = left }
-        return wrapped(text, first: first, others: others) { line in
+        return style.wrapped(text, first: first, others: others) { line in
             let parts = line.split(separator: edge, omittingEmptySubsequences: false)
             return parts.enumerated().map { index, part in
                 if index > 0 { open = open == nil ? next.popFirst() : nil }
@@ -191,14 +201,14 @@ struct PageView {
         }
         let fits = widths.reduce(-2) { $0 + $1 + 2 } <= style.columns
         return rows.map { cells, isHeader in
-            let style = isHeader ? style.bold : { $0 }
+            let mark = isHeader ? style.bold : { $0 }
             guard fits else {
                 return cells.enumerated().map { index, cell in
-                    wrapped(cell, first: index == 0 ? "" : "  ", style)
+                    style.wrapped(cell, first: index == 0 ? "" : "  ", mark)
                 }.joined()
             }
             let padded = zip(cells.dropLast(), widths).map { DisplayWidth.padded($0, to: $1) }
-            return style((padded + cells.suffix(1)).joined(separator: "  ")) + "\n"
+            return mark((padded + cells.suffix(1)).joined(separator: "  ")) + "\n"
         }.joined()
     }
 
@@ -218,7 +228,7 @@ struct PageView {
         // Copied first: capturing `self` would copy all targets.
         var left = urlBytesLeft
         defer { urlBytesLeft = left }
-        return wrapped(name, first: label + " ") { line in
+        return style.wrapped(name, first: label + " ") { line in
             Self.link(line, to: url, style, &left)
         }
     }
@@ -261,7 +271,7 @@ struct PageView {
         if let url = link.uri?.description, let label = number(url) {
             return lines(ofLink: text, label, to: url)
         }
-        return wrapped(link.isLink ? "=> " + text : text)
+        return style.wrapped(link.isLink ? "=> " + text : text)
     }
 
     // MARK: The end
@@ -286,25 +296,6 @@ struct PageView {
         urlBytesLeft -= cost
         targets.append(Target(url: url, question: question))
         return "[\(targets.count)]"
-    }
-
-    /// - Parameters:
-    ///   - first: Prefix of the first line.
-    ///   - others: Prefix of the other lines; `nil` for spaces.
-    ///   - mark: Adds bold or a link to a line.
-    private func wrapped(
-        _ text: String, first: String = "", others: String? = nil,
-        _ mark: (String) -> String = { $0 }
-    ) -> String {
-        let width = DisplayWidth.of(first)
-        let others = others ?? String(repeating: " ", count: width)
-        var lines = ""
-        for part in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            for line in DisplayWidth.wrapped(String(part), to: style.columns - width) {
-                lines += (lines.isEmpty ? first : others) + mark(line) + "\n"
-            }
-        }
-        return lines
     }
 
     /// One line with its tabs, safe to show.
@@ -361,6 +352,32 @@ struct PageStyle {
             url.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { return text }
         return "\u{1B}]8;;\(url)\u{1B}\\\(text)\u{1B}]8;;\u{1B}\\"
+    }
+
+    /// Wraps a text of several lines.
+    ///
+    /// - Parameters:
+    ///   - first: Prefix of the first line.
+    ///   - others: Prefix of the other lines; `nil` for spaces.
+    ///   - mark: Adds bold or a link to a line.
+    func wrapped(
+        _ text: String, first: String = "", others: String? = nil,
+        _ mark: (String) -> String = { $0 }
+    ) -> String {
+        let width = DisplayWidth.of(first)
+        let others = others ?? String(repeating: " ", count: width)
+        var (text, lines) = (text, "")
+        text.withUTF8 { text in
+            for part in text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
+                let part = UnsafeBufferPointer(rebasing: part)
+                DisplayWidth.wrap(part, to: columns - width) { line in
+                    lines += lines.isEmpty ? first : others
+                    lines += mark(String(decoding: line, as: UTF8.self))
+                    lines += "\n"
+                }
+            }
+        }
+        return lines
     }
 
     func bold(_ text: String) -> String { coloured(text, "1") }

@@ -40,8 +40,8 @@ extension URI {
         } else {
             // Everything of the base path up to its last slash comes first (§5.2.3).
             let hasPlace = self.host != nil || !lead.isEmpty
-            let end = rest.lastIndex(of: "/").map(rest.index(after:)) ?? rest.startIndex
-            let base = rest.isEmpty && hasPlace ? "/" : rest[..<end]
+            let end = rest.utf8.lastIndex(of: ASCII.slash).map(rest.utf8.index(after:))
+            let base = rest.isEmpty && hasPlace ? "/" : rest[..<(end ?? rest.startIndex)]
             target.path = lead + base + reference.path
         }
         return keepsDotSegments(target.scheme) ? target : target.removingDotSegments()
@@ -56,9 +56,10 @@ extension URI {
 
     /// §5.2.4.
     static func removeDotSegments(_ path: String) -> String {
-        guard path.contains(".") else { return path }
+        guard path.hasPrefix(".") || path.contains(text: "/.") else { return path }
         let isAbsolute = path.hasPrefix("/")
-        var segments = path.split(separator: "/", omittingEmptySubsequences: false)
+        var segments = path.utf8.split(separator: ASCII.slash, omittingEmptySubsequences: false)
+            .map(Substring.init)
         if isAbsolute { segments.removeFirst() }
         var kept: [Substring] = []
         for (index, segment) in segments.enumerated() {

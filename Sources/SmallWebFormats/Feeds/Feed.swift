@@ -164,5 +164,10 @@ package enum FeedText {
     }
 
     /// Characters that RFC 3986 does not allow.
-    private static func isUnwise(_ byte: UInt8) -> Bool { "\"<>\\^`{|}".utf8.contains(byte) }
+    private static func isUnwise(_ byte: UInt8) -> Bool {
+        switch Unicode.Scalar(byte) {
+        case "\"", "<", ">", "\\", "^", "`", "{", "|", "}": true
+        default: false
+        }
+    }
 }
