@@ -146,13 +146,6 @@ package final class RecordedBody: EventSink {
         case path(String)
         case chunks(Int)
         case omitted(String)
-
-        fileprivate var hasBody: Bool {
-            switch self {
-            case .text, .base64, .path: true
-            case .null, .chunks, .omitted: false
-            }
-        }
     }
 
     /// Decides the form of the body. Called once, after its last byte.
@@ -175,8 +168,7 @@ package final class RecordedBody: EventSink {
         if let slice {
             let bytes = try take(slice, isCutOff: isCutOff)
             guard records.target != nil else { return .omitted("none-requested") }
-            if options.body == .base64 { return .base64(bytes) }
-            return .text(bytes, from: isRendered || converter == nil ? nil : charset)
+            return form(of: bytes, from: isRendered || converter == nil ? nil : charset)
         }
         guard let kept else { return .omitted("truncated") }
         if isRendered { renderedBytes = kept.count }
@@ -185,42 +177,50 @@ package final class RecordedBody: EventSink {
         }
         let bytes = try await kept.takeAll()
         if options.body == .base64 { return .base64(bytes) }
-        if isRendered { return .text(bytes, from: nil) }
-        if let converter, let text = converter.convertAll(bytes) {
+        if !isRendered, let converter, let text = converter.convertAll(bytes) {
             return .text(text, from: charset)
         }
-        if options.body == .text {
-            return .text(Array(String(decoding: bytes, as: UTF8.self).utf8), from: nil)
+        let isUTF8 = isRendered || converter == nil || options.body == .text
+        return isUTF8 ? form(of: bytes, from: nil) : .base64(bytes)
+    }
+
+    private func form(of text: [UInt8], from charset: String?) -> Form {
+        switch options.body {
+        case .base64: .base64(text)
+        case .text: .text(Array(String(decoding: text, as: UTF8.self).utf8), from: charset)
+        case .auto, .file, .none: .text(text, from: charset)
         }
-        return converter == nil ? .text(bytes, from: nil) : .base64(bytes)
     }
 
     /// - Throws: `write`; `permanent-failure` if the page is not the one of an earlier part.
     private func take(_ slice: TextSlice, isCutOff: Bool?) throws(FetchError) -> [UInt8] {
-        let isWhole = !(isCutOff ?? false)
-        if isWhole { hash = sha256() }
-        if isWhole && !isRendered, let converter { try slice.add(converter.finish()[...]) }
-        let (start, total) = (slice.range.start, slice.total)
-        if isCutOff == false, let known = slice.range.hash, let hash, !hash.hasPrefix(known) {
-            omission = "changed"
-            throw FetchError(
-                .permanentFailure, .body, "the page has changed since the earlier part",
-                remedy: .takeFromStart, expected: known, actual: hash)
+        let hasEnd = isCutOff != true
+        if hasEnd { hash = sha256() }
+        if hasEnd && !isRendered, let converter { try slice.add(converter.finish()[...]) }
+        let (range, total) = (slice.range, slice.total)
+        if isCutOff == false, let known = range.hash, let hash, !hash.hasPrefix(known) {
+            throw refusal("changed", "the page has changed since the earlier part", known, hash)
         }
-        if isCutOff == false && start > total {
-            omission = "beyond-end"
-            throw FetchError(
-                .permanentFailure, .body, "the text has \(total) bytes, and no part at \(start)",
-                remedy: .takeFromStart, expected: String(start), actual: String(total))
+        if isCutOff == false && range.start > total {
+            let message = "the text has \(total) bytes, and no part at \(range.start)"
+            throw refusal("beyond-end", message, String(range.start), String(total))
         }
-        let (bytes, offset, next) = try slice.cut(isCutOff: !isWhole)
-        part = (bytes, offset, next, isWhole ? total : nil)
+        let (bytes, offset, next) = try slice.cut(isCutOff: !hasEnd)
+        part = (bytes, offset, next, hasEnd ? total : nil)
         if scope.slice == nil && next != nil {
             log?.note(
                 .note(Note("inline-limit", "the record has the text up to byte \(bytes.count)")))
         }
-        let isForced = options.body == .text
-        return Array(isForced ? Array(String(decoding: bytes, as: UTF8.self).utf8)[...] : bytes)
+        return Array(bytes)
+    }
+
+    private func refusal(
+        _ reason: String, _ message: String, _ expected: String, _ actual: String
+    ) -> FetchError {
+        omission = reason
+        return FetchError(
+            .permanentFailure, .body, message, remedy: .takeFromStart, expected: expected,
+            actual: actual)
     }
 
     /// `nil` without libcrypto, or when no body was asked for.
@@ -246,7 +246,7 @@ package final class RecordedBody: EventSink {
             writer.member("sha256", hash ?? sha256())
             writer.member("complete", isComplete)
             if let source { writer.member("transcoded", source) }
-            guard form.hasBody else { return }
+            if case .omitted = form { return }
             if isRendered { writer.member("rendered", scope.rendering) }
             if let part {
                 writer.member("offset", part.offset)

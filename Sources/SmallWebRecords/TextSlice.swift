@@ -52,28 +52,14 @@ package final class TextSlice {
         let offset = try characterStart(range.start)
         var end = min(range.end, total)
         if end < total {
-            let line = try lineEnd(before: end)
-            end = if let line { line } else { try characterStart(end) }
+            let tail = try bytes((end - range.count / 8)..<end)
+            let line = tail.lastIndex(of: ASCII.lineFeed)
+            end = if let line { end - (tail.endIndex - line) + 1 } else { try characterStart(end) }
             if end <= offset { end = offset + (try characterSize(at: offset)) }
         } else if isCutOff {
             end = max(offset, end - (try bytes(offset..<end).suffix(3).cutCharacterCount))
         }
         return (try bytes(offset..<end), offset, end < total || isCutOff ? end : nil)
-    }
-
-    /// The end of the last line that ends within the last eighth of the range; `nil` for none.
-    private func lineEnd(before end: Int) throws(FetchError) -> Int? {
-        let limit = end - range.count / 8
-        var place = end
-        while place > limit {
-            let start = max(limit, place - 65_536)
-            let piece = try bytes(start..<place)
-            if let index = piece.lastIndex(of: ASCII.lineFeed) {
-                return start + (index - piece.startIndex) + 1
-            }
-            place = start
-        }
-        return nil
     }
 
     /// The beginning of the character that the byte is within, or the byte itself.
@@ -98,14 +84,9 @@ package final class TextSlice {
         return rest.count == size - 1 && rest.allSatisfy { $0 & 0xC0 == 0x80 } ? size : 1
     }
 
-    /// The bytes of the text that are kept of a range.
+    /// The bytes that are kept of a range of the text.
     private func bytes(_ range: Range<Int>) throws(FetchError) -> ArraySlice<UInt8> {
-        try kept.read(range.clamped(to: first..<(first + kept.count)).shifted(by: -first))
-    }
-}
-
-extension Range<Int> {
-    fileprivate func shifted(by count: Int) -> Range {
-        (lowerBound + count)..<(upperBound + count)
+        let range = range.clamped(to: first..<(first + kept.count))
+        return try kept.read((range.lowerBound - first)..<(range.upperBound - first))
     }
 }

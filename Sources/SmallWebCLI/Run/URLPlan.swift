@@ -282,7 +282,7 @@ extension URLPlan {
         scope.slice = settings.records.slice
         scope.rendering =
             form == .page && (settings.rendersAlways || scope.slice != nil)
-            ? settings.output.rendering.name : nil
+            ? settings.output.rendering.rawValue : nil
         guard let directory = settings.output.directory, scope.slice == nil else { return scope }
         let createsDirectories = settings.output.createsDirectories
         scope.overflow = { body, log throws(FetchError) in

@@ -60,15 +60,6 @@ struct OutputSettings: Sendable {
             case .markdown, .md: .markdown
             }
         }
-
-        /// The name in records.
-        var name: String {
-            switch self {
-            case .plain: Self.text.rawValue
-            case .md: Self.markdown.rawValue
-            case .auto, .text, .ansi, .html, .markdown: rawValue
-            }
-        }
     }
     var rendering = Rendering.auto
     var hyperlinks = Settings.When.auto

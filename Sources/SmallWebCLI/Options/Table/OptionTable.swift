@@ -112,7 +112,9 @@ extension Option {
             .flag { $0.fetch.wantsHeadAlone = $1 }),
         Option(
             .render, .output.with(takers: [.get, .open, .put, .explain]),
-            .choice("FORM") { $0.output.rendering = $1 == .text ? .plain : $1 }),
+            .choice("FORM") {
+                $0.output.rendering = $1 == .plain ? .text : $1 == .md ? .markdown : $1
+            }),
         Option(
             .slice, .output.with(takers: [.get, .explain], scope: .commandLine),
             .value("START:COUNT", OptionValue.slice) { $0.records.slice = $1 }
