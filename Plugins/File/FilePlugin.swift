@@ -20,7 +20,18 @@ public struct FilePlugin: ProtocolHandler {
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        try await Self.send(try Self.path(of: request.uri), for: request, emit)
+        let path = try Self.path(of: request.uri)
+        let file = try LocalFile(opening: path)
+        guard file.isDirectory else {
+            return try await Self.send(file, path, for: request, emit)
+        }
+        // The links of an index are relative to its directory.
+        guard request.uri.path.utf8.last == ASCII.slash else {
+            return try await Self.redirect(to: request.uri, emit)
+        }
+        let index = Self.indexes.map { path + $0 }.first(where: LocalFile.isThere)
+        guard let index else { return try await Self.list(path, for: request, emit) }
+        return try await Self.send(try LocalFile(opening: index), index, for: request, emit)
     }
 
     /// The URL of an absolute path.
@@ -45,26 +56,18 @@ public struct FilePlugin: ProtocolHandler {
         return String(systemBytes: path)
     }
 
-    private static let indexes = ["index.gmi", "index.html"]
+    static let indexes = ["index.gmi", "index.html"]
 
-    /// Sends a file, or the index or the names of a directory.
+    /// Sends an open file.
+    ///
+    /// - Parameter type: The type of its page; `nil` for the one by name, or by the first bytes.
     static func send(
-        _ path: String, for request: Request, _ emit: Emit
+        _ opened: consuming LocalFile, _ path: String, for request: Request, _ emit: Emit,
+        type: MediaType? = nil
     ) async throws(FetchError) -> Completeness {
-        var path = path
-        var file = try LocalFile(opening: path)
-        if file.isDirectory {
-            // The links of an index are relative to its directory.
-            guard request.uri.path.utf8.last == ASCII.slash else {
-                return try await redirect(to: request.uri, emit)
-            }
-            let index = indexes.map { path + $0 }.first(where: LocalFile.isThere)
-            guard let index else { return try await list(path, for: request, emit) }
-            path = index
-            file = try LocalFile(opening: path)
-        }
+        var file = opened
         var piece = try await file.next()
-        let named = MediaType(ofFile: path)
+        let named = type ?? MediaType(ofFile: path)
         let sniffed = piece.contains(0) ? "application/octet-stream" : "text/plain"
         var head = Head(.success, mediaType: named ?? MediaType(sniffed))
         head.mediaTypeSource = named == nil ? .sniffed : .name
@@ -77,7 +80,8 @@ public struct FilePlugin: ProtocolHandler {
         return file.isCut ? .truncated : .complete
     }
 
-    private static func redirect(
+    /// Leads from a directory to its URL with a slash.
+    static func redirect(
         to directory: URI, _ emit: Emit
     ) async throws(FetchError) -> Completeness {
         var target = directory

@@ -16,7 +16,8 @@ public struct GeminiPlugin: ProtocolHandler {
             $0.identityScheme = "gemini"
             $0.opensOnDesktop = true
             $0.isDefaultForHosts = true
-            $0.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.gmi")
+            $0.crawling = Crawling(
+                robots: ["/robots.txt"], indexName: "index.gmi", missing: 51)
         }
     ]
 

@@ -28,7 +28,8 @@ public struct HTTPPlugin: ProtocolHandler {
         scheme.input = .body
         scheme.canResume = true
         scheme.factNames = ["http"]
-        scheme.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.html")
+        scheme.crawling = Crawling(
+            robots: ["/robots.txt"], indexName: "index.html", missing: 404)
         scheme.crawling?.dialect = .standard
     }
 

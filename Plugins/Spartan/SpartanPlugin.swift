@@ -16,7 +16,8 @@ public struct SpartanPlugin: ProtocolHandler {
                 isOnlyUse: false, mediaType: "application/octet-stream", replySchemes: [])
             $0.hasPromptLines = true
             $0.opensOnDesktop = true
-            $0.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.gmi")
+            $0.crawling = Crawling(
+                robots: ["/robots.txt"], indexName: "index.gmi", missing: 4)
         }
     ]
 

@@ -32,6 +32,24 @@ extension Registry {
     /// - Parameter path: Absolute.
     package static func url(ofFile path: String) -> String { FilePlugin.url(ofPath: path) }
 
+    /// A copy in which a directory has the pages of a server at and below a URL.
+    ///
+    /// - Throws: `usage` for a scheme without servers, `read` for a directory that is not there.
+    package func serving(_ directory: String, at url: URI) throws(FetchError) -> Registry {
+        guard let entry = self[url.scheme], entry.scheme.crawling != nil, url.host != nil else {
+            throw usageError("no directory can have the pages of \(url.display)")
+        }
+        var copy = self
+        let root = entry.keepsDotSegments ? url : url.removingDotSegments()
+        try copy.register(try ServedDirectory(directory, at: root, entry), replacing: true)
+        return copy
+    }
+
+    /// True for a page that comes from a directory, not from its server.
+    package func serves(_ uri: URI) -> Bool {
+        (self[uri.scheme]?.handler as? ServedDirectory)?.has(uri) ?? false
+    }
+
     private static func of(_ handlers: [any ProtocolHandler]) -> Registry {
         var registry = Registry()
         for handler in handlers {

@@ -29,6 +29,7 @@ import Testing
         case _ where option.id == .header: "a: b"
         case "DATE": "2026-11-20"
         case "LIST" where option.id == .types: "text/plain"
+        case "TYPE": "text/plain"
         case "URL": "socks5h://127.0.0.1:1"
         default: "x"
         }

@@ -367,7 +367,7 @@ FILES = {
     "path/to/a.gmi": "# A\n",
     "key.sha256": hashlib.sha256(key).hexdigest() + "\n",
     "pages.txt": "gemini://example.org/\n",
-    "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n",
+    "urls.txt": "gemini://example.org/a\ngopher://example.net/0/b\n", "a.gmi": "# A\n", "index.gmi": "# Index\n",
     "seeds.txt": "gemini://example.org/\n", "newest-first.txt": "gemini://example.org/a\n",
     "bookmarks.gmi": "=> gemini://example.org/a A\n",
     "notes": "Notes\n", "note.txt": "Hello\n", "notes.gmi": "# Notes\n", "token": "secret\n", "pw": "secret\n",

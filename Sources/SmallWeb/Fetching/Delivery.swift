@@ -38,11 +38,14 @@ final class Delivery {
     ///
     /// - Throws: `interrupted`, too, which tells the plugin to stop, when it ``isEnough``.
     func take(_ event: Event) async throws(FetchError) {
+        var event = event
         switch event {
-        case .head(let head):
+        case .head(let sent):
             log.timings.note(event)
+            let head = request.contentType.map(sent.read) ?? sent
             try await begin(head)
             if isHeld { return }
+            event = .head(head)
         case .body(let bytes) where isHeld: return try hold(bytes)
         case .body(let bytes):
             if let limit, log.bodyBytes + bytes.count > limit { throw .tooLarge(limit) }

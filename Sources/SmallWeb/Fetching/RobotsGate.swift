@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWebCore
 package import SmallWebFormats
+internal import SmallWebPlugins
 internal import SmallWebTransport
 
 /// Lets requests pass that robots files allow: asks for the file of a place before its first URL,
@@ -119,7 +120,9 @@ package final class RobotsGate: Sendable {
     private func rules(
         for request: Request, from origin: URI, _ fetcher: Fetcher
     ) async throws(FetchError) -> (robots: Robots, opens: Instant, hasWaited: Bool)? {
-        guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty else { return nil }
+        guard let crawling = request.scheme.crawling, !crawling.robots.isEmpty,
+            !fetcher.registry.serves(request.uri)
+        else { return nil }
         let place = try request.server
         var hasWaited = false
         while true {

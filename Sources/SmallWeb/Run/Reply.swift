@@ -102,7 +102,7 @@ package final class Reply {
     private func pass(_ event: Event, to sink: any EventSink) throws(FetchError) {
         try sink.take(event)
         guard case .head(let head) = event, let pageSink = sink.pageSink else { return }
-        let page = page ?? PageReader(head, base: log.uri, registry: registry)
+        let page = page ?? PageReader(head, base: request.base ?? log.uri, registry: registry)
         self.page = page
         pageSinks.append(pageSink)
         try pageSink.begin(page)

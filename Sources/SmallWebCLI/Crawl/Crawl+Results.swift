@@ -49,7 +49,9 @@ extension Crawl {
         if !seeds.contains(place.name), result.error?.remedy == .fetchAlone {
             return .skipped("private")
         }
-        if let request, let failure = robots.failure(of: request) {
+        if let request, let failure = robots.failure(of: request),
+            !context.fetcher.registry.serves(request.uri)
+        {
             place.failure = failure.outcome
             return leave(place, "robots.txt: \(failure.message)")
         }

@@ -85,10 +85,18 @@ final class Crawl: Source {
             }
         }
         file.onWaiting = { [unowned self] name, offset, depth in
-            let place = self.place(name)
+            // The pages of a directory do not wait for their server.
+            let place = self.place(isServed(at: offset) ? name + "/" : name)
             place.add(offset, depth: depth)
             queue(place)
         }
+    }
+
+    private func isServed(at offset: Int) -> Bool {
+        guard context.settings.fetch.served != nil, let entry = try? file.entry(at: offset),
+            let uri = try? URI(parsing: entry.url)
+        else { return false }
+        return context.fetcher.registry.serves(uri)
     }
 
     private func place(_ name: String) -> Queue {

@@ -97,6 +97,9 @@ struct CrawlCommand: Sendable {
 
     func run() throws(FetchError) -> Int32 {
         try GetCommand.check(operands)
+        guard settings.fetch.served == nil || settings.crawl.checks else {
+            throw usageError("a crawl of a directory is for --check")
+        }
         var settings = settings
         settings.crawl.fillsNewArchive =
             settings.archive.hasCache
@@ -227,7 +230,8 @@ struct CrawlCommand: Sendable {
         if settings.crawl.checks { words.append("check") }
         if settings.archive.hasCache { words.append("cache") }
         if let depth = settings.crawl.depthMax { words.append("depth \(depth)") }
-        for path in [settings.crawl.mirror, settings.archive.file].compactMap(\.self) {
+        let served = settings.fetch.served?.directory
+        for path in [settings.crawl.mirror, settings.archive.file, served].compactMap(\.self) {
             words.append(path.hasPrefix("/") ? path : "\(resolvingLinks("."))/\(path)")
         }
         return try settings.feeds.statePath("crawl", suffix: ".jsonl", of: seeds, words: words)

@@ -387,6 +387,10 @@ package enum Tool {
             for text in settings.configuration.warnings { messages.warning(text) }
         }
         try settings.checkRules(operands)
+        if settings.fetch.served != nil {
+            try settings.serve(
+                operands.prefix(command.operands.first == command.operands.last ? .max : 1))
+        }
         try settings.apply(command.defaults)
         let status = try command.run(settings, operands)
         if status == 0 && command.visits { History.record(operands, settings) }

@@ -147,8 +147,9 @@ package struct Option: Sendable, Adjustable {
             showHeaders = "show-headers", dumpHeader = "dump-header", continueAt = "continue-at",
             `continue`, timeCond = "time-cond", etagCompare = "etag-compare",
             etagSave = "etag-save", writeOut = "write-out", raw, head, render, slice, hyperlink,
-            all, exitCode = "exit-code", data, netrc, local, input, location,
-            maxRedirs = "max-redirs", noPrivate = "no-private", publicOnly = "public-only", proto,
+            all, exitCode = "exit-code", data, netrc, local, fromDir = "from-dir",
+            contentType = "content-type", base, input, location, maxRedirs = "max-redirs",
+            noPrivate = "no-private", publicOnly = "public-only", proto,
             protoRedir = "proto-redir", maxTime = "max-time",
             connectTimeout = "connect-timeout", readTimeout = "read-timeout",
             limitRate = "limit-rate", maxFilesize = "max-filesize", insecure, ipv4, ipv6, resolve

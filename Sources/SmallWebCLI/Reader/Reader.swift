@@ -18,6 +18,8 @@ struct Reader {
     /// URLs that may be files of this machine: those that the user names, and the links of such
     /// files.
     private var files: Set<String> = []
+    /// The page that the options of its type and base are for.
+    private var named = ""
     /// Input for the next page; used once.
     private var input: InputSource.Origin?
     var status: Int32 = 0
@@ -43,6 +45,7 @@ struct Reader {
     mutating func run(_ url: String, link: Int?) throws(FetchError) -> Int32 {
         var first = PageView.Target(url: url)
         if settings.fetch.readsFiles { files.insert(url) }
+        named = url
         if let link {
             let opened = try fetch(url)
             guard status == 0 else { return status }
@@ -59,7 +62,9 @@ struct Reader {
 
     /// A file leads to other files; a page of a network does not.
     private mutating func follow(_ target: PageView.Target, from url: String) {
-        if Reach.isFile(url) { files.insert(target.url) }
+        if Reach.isFile(url), url != named || settings.fetch.base == nil {
+            files.insert(target.url)
+        }
     }
 
     private static func count(_ targets: [PageView.Target]) -> String {
@@ -93,6 +98,7 @@ struct Reader {
         // After a redirect the final URL is the page, and needs no input.
         if let uri = opened.uri, uri.withoutFragment != opened.origin?.withoutFragment {
             place = PageView.Target(url: uri.description)
+            if target.url == named { named = place.url }
         }
         switch move {
         case .forward: if let page { before.append(page.target) }
@@ -112,6 +118,7 @@ struct Reader {
         settings.output.page = opened
         settings.fetch.input = input
         settings.fetch.readsFiles = files.contains(url)
+        if url != named { (settings.fetch.contentType, settings.fetch.base) = (nil, nil) }
         if again { settings.archive.ageSecondsMax = 0 }
         status = try GetCommand(settings, [url]).run()
         return opened

@@ -155,7 +155,9 @@ final class RunContext: @unchecked Sendable {
                 let made = try fetcher.request(own.url(asked.url ?? "", fetcher.registry))
                 plan?.fit(made, fetcher.registry, leavesOut: leavesOut)
                 request = made
-                place = try made.place
+                // A directory needs no pace.
+                let isServed = own.fetch.served != nil && fetcher.registry.serves(made.uri)
+                place = isServed ? nil : try made.place
             } catch {
                 problem = error
             }

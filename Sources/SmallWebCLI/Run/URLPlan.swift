@@ -187,6 +187,10 @@ struct URLPlan {
         request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
         addLogin(to: &request, registry)
+        request.contentType = settings.fetch.contentType
+        request.base = try settings.fetch.base.map { base throws(FetchError) in
+            try request.uri.resolving(base, in: registry)
+        }
         request.referencePatterns = settings.fetch.referencePatterns
         request.upload = settings.fetch.upload
         request.wantsItems = wantsItems

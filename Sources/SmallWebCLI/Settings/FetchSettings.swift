@@ -11,6 +11,10 @@ struct FetchSettings: Sendable {
 
     /// True if URLs of the command line may be files of this machine.
     var readsFiles = false
+    /// `--from-dir`, and the URL whose pages are in it.
+    var served: (directory: String, url: String)?
+    /// The type to read pages as, and what their links are relative to; `nil` for those they have.
+    var (contentType, base) = (MediaType?.none, String?.none)
 
     var input: InputSource.Origin?
     /// True if the input came from a file and must not be recorded.

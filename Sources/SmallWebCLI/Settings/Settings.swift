@@ -88,7 +88,21 @@ struct Settings: Sendable {
     /// The protocols of this run.
     ///
     /// - Throws: `usage` for a plugin that does not exist, `plugin` for one that cannot be used.
-    func registry() throws(FetchError) -> Registry { try connection.registry() }
+    func registry() throws(FetchError) -> Registry {
+        guard let (directory, url) = fetch.served else { return try connection.registry() }
+        let uri = try URI(parsing: url).withASCIIHost()
+        return try connection.registry().serving(directory, at: uri)
+    }
+
+    /// Names the URL of `--from-dir`.
+    ///
+    /// - Throws: `usage` unless there is one alone.
+    mutating func serve(_ urls: some Collection<String>) throws(FetchError) {
+        guard let url = urls.first, urls.count == 1, run.lists.isEmpty,
+            !OperandSource.isList(url)
+        else { throw usageError("a directory can have the pages of one URL: name it") }
+        fetch.served?.url = url
+    }
 
     /// These settings with the config files applied, as far as they can be read.
     func configured() -> Settings {

@@ -124,6 +124,14 @@ public struct Head: Sendable, Hashable {
 }
 
 extension Head {
+    /// The head of a page that is read as one of a type.
+    package func read(as type: MediaType) -> Head {
+        guard self.replyClass == .success else { return self }
+        var head = self
+        (head.mediaType, head.mediaTypeSource) = (type, .given)
+        return head
+    }
+
     /// True unless the reply has a body of none of these types; patterns such as `text/*` stand for
     /// many, and an empty list for all.
     package func isOne(of mediaTypes: [String]) -> Bool {
@@ -159,6 +167,8 @@ extension Head {
         case name
         /// Its first bytes.
         case sniffed
+        /// The user.
+        case given = "option"
     }
 }
 

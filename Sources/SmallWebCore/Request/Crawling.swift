@@ -22,8 +22,11 @@ package struct Crawling: Sendable, Hashable {
     /// Name of a mirror's file for a path that ends in a slash.
     package var indexName: String
 
+    /// The status of a page that is not there; `nil` where the protocol has none.
+    package var missingStatus: Int?
+
     /// - Parameter robots: Empty for a scheme without robots files.
-    package init(robots: [String], indexName: String = "index") {
-        (self.robots, self.indexName) = (robots, indexName)
+    package init(robots: [String], indexName: String = "index", missing: Int? = nil) {
+        (self.robots, self.indexName, missingStatus) = (robots, indexName, missing)
     }
 }

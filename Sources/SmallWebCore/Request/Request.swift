@@ -27,6 +27,10 @@ public struct Request: Sendable {
         package var mediaTypes: [String] = []
         /// True if a page is read: of several forms, its text is preferred.
         package var prefersText = false
+        /// The type to read a page as, whatever the server says; `nil` for the server's.
+        package var contentType: MediaType?
+        /// The URI that links are relative to; `nil` for that of the page.
+        package var base: URI?
         /// True to deliver the body of a refusal, too.
         package var keepsRefusals = false
         /// True if a reply without a single byte is a success, also where the protocol has no other

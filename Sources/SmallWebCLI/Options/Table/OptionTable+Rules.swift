@@ -62,6 +62,9 @@ extension Rule {
         Rule(
             .rivals, [.local], [.warc, .replay],
             hint: "a file makes no connection that could be recorded"),
+        Rule(
+            .rivals, [.fromDir], [.warc, .replay, .cache, .offline, .mirror],
+            hint: "a directory makes no connection that could be recorded"),
         Rule(.with, [.warcSecrets], [.warc]),
         Rule(.with, [.cacheSize], [.cache, .offline]),
         Rule(.with, [.noEmbedded], [.mirror, .check], "needs a --mirror or --check"),

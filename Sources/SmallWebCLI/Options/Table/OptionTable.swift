@@ -150,6 +150,20 @@ extension Option {
         Option(
             .local, .requests.with(takers: .readers, scope: .commandLine),
             .flag { $0.fetch.readsFiles = $1 }),
+        Option(
+            .fromDir, .requests.with(takers: [.get, .open, .crawl], scope: .commandLine),
+            .value("DIR") { $0.fetch.served = ($1, "") }
+        ).with(\.values, .directories),
+        Option(
+            .contentType, .requests.with(takers: .readers, scope: .commandLine),
+            .value("TYPE") { settings, value throws(FetchError) in
+                settings.fetch.contentType = MediaType(parsing: value)
+                guard settings.fetch.contentType == nil else { return }
+                throw usageError("--content-type wants a media type, such as text/html")
+            }),
+        Option(
+            .base, .requests.with(takers: .readers, scope: .commandLine),
+            .value("URL") { $0.fetch.base = $1 }),
         Option(.input, .requests.with(scope: .run), .flag { $0.fetch.promptsAllowed = $1 }),
         Option(.location, short: "L", .requests, .flag { $0.fetch.redirects.follows = $1 }),
         Option(
