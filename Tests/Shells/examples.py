@@ -43,6 +43,8 @@ def command(*words, **options):
 STATUS = {
     "smallweb get --fail-with-body gopher://example.org/0/missing": 22,
     "smallweb get --no-location gemini://geminiprotocol.net/docs": 102,
+    # example.org is this machine there.
+    "smallweb get --public-only https://example.org/": 105,
     # Nobody is there to ask.
     "smallweb put --ask-token titan://example.org/a.gmi a.gmi": 101,
     "smallweb refs --exit-code --tags git://example.org/repo.git v3.0": 22,

@@ -16,8 +16,8 @@ final class CurlMulti: LoopGuest, @unchecked Sendable {
     private var timeout = Instant.never
     /// Fires at ``timeout`` or earlier: libcurl postpones it several times in each transfer.
     private var timer: Waiter?
-    /// Gates by route, for all routes that are not direct, then by `isForwarded`.
-    private var gates: [Route: [[Bool]: CurlGate]] = [:]
+    /// Gates by route, for all routes that are not direct, then by `isForwarded` and `isStrict`.
+    private var gates: [Route: [Int: CurlGate]] = [:]
     private var transfers: [ObjectIdentifier: CurlTransfer] = [:]
     /// Handles of finished transfers: making one costs more than a small transfer.
     private var spares: [UnsafeMutableRawPointer] = []
@@ -102,7 +102,7 @@ final class CurlMulti: LoopGuest, @unchecked Sendable {
     ///   - isStrict: True if its connections must not have been made without
     ///     ``Resolver/refusesPrivate``.
     func gate(_ route: Route, isForwarded: Bool, isStrict: Bool) -> CurlGate {
-        let kind = [isForwarded, isStrict]
+        let kind = (isForwarded ? 1 : 0) + (isStrict ? 2 : 0)
         if let gate = gates[route]?[kind] { return gate }
         let name = "smallweb-route-\(gates.values.reduce(0) { $0 + $1.count })"
         let gate = CurlGate(route, isForwarded: isForwarded, name: name, on: loop)
