@@ -36,7 +36,7 @@ struct ServedDirectoryTests {
             for (path, text) in [
                 ("/", "index"), ("/sub/a%20b.txt", "page"), ("/sub/", "inner"), ("/sub", "inner"),
                 ("/./sub/../", "index"), ("/?query", "index"), ("/sub/%61%20b.txt#part", "page"),
-            ] {
+            ] where scheme != "spartan" || !path.contains("?") {
                 let result = try smallweb.run(["get", "--from-dir", "site", place + path])
                 // The directory is for pages beside the URL given.
                 let isBelow = path.hasPrefix("/sub/") || path.hasSuffix("sub")
