@@ -120,7 +120,8 @@ package protocol MarkupReader: Sendable {
     /// True if robots must not follow the links, as far as the page was read.
     var isNofollow: Bool { get }
     mutating func add(_ bytes: ArraySlice<UInt8>) -> [TextBlock]
-    mutating func finish() -> [TextBlock]
+    /// The next blocks at the end of the page; `nil` behind the last.
+    mutating func next() -> [TextBlock]?
 }
 
 extension HTMLReader: MarkupReader {}

@@ -154,10 +154,24 @@ package final class PageReader {
         }
     }
 
-    /// The last line, if no line feed ended it, or those of a feed.
+    /// All lines at the end of the page.
+    package func finish(isWhole: Bool) -> [PageLine] {
+        var lines = end(isWhole: isWhole)
+        while let next = next() { lines += next }
+        return lines
+    }
+
+    /// The next lines of a page of HTML or Markdown at its end, a part of them; `nil` behind the
+    /// last.
+    package func next() -> [PageLine]? {
+        guard isRead, let blocks = markup?.next() else { return nil }
+        return lines(of: blocks)
+    }
+
+    /// The last line, if no line feed ended it, or those of a feed. All others are in ``next()``.
     ///
     /// - Parameter isWhole: False for a truncated page, whose last line is never a link.
-    package func finish(isWhole: Bool) -> [PageLine] {
+    package func end(isWhole: Bool) -> [PageLine] {
         let first = held != nil || kind == .feed ? hold([], isLast: true) : []
         guard kind == .feed else { return first + lines(in: [], isLast: true, isWhole: isWhole) }
         feedReader.add(text(of: [], isLast: true))
@@ -169,7 +183,8 @@ package final class PageReader {
     /// A document in the charset that it names itself, unless the media type has named one
     /// (RFC 7303 §3.2); UTF-8 never begins with a mark of UTF-16.
     private func converted(_ document: [UInt8], from name: String) -> [UInt8]? {
-        if declaredCharset != nil, charset != nil || document.first ?? 0 < 0xFE { return document }
+        let isKnown = charset != nil || document.first ?? 0 < 0xFE
+        if declaredCharset != nil && isKnown { return document }
         return CharsetConverter(from: name)?.convertAll(document)
     }
 
@@ -225,9 +240,11 @@ package final class PageReader {
     package func links(_ line: PageLine) -> [Link] {
         switch line.content {
         case .block(let block):
-            block.runs.compactMap { run in
-                run.link.map {
-                    Link($0, text: run.text, base: namedBase ?? base, registry: registry)
+            block.runs.indices.compactMap { index in
+                block.runs[index].link.map {
+                    Link(
+                        $0, text: block.runs[index].text, base: namedBase ?? base,
+                        registry: registry)
                 }
             }
         case .item(let item): [link(item, line: line.number)]
@@ -253,7 +270,7 @@ package final class PageReader {
         in bytes: ArraySlice<UInt8>, isLast: Bool = false, isWhole: Bool = true
     ) -> [PageLine] {
         guard isRead else { return [] }
-        if kind.isMarkup { return blocks(in: text(of: bytes, isLast: isLast), isLast: isLast) }
+        if kind.isMarkup { return blocks(in: text(of: bytes, isLast: isLast)) }
         let lines = framer.split(text(of: bytes, isLast: isLast), isLast: isLast)
         // A line of a listing comes as an item, but for a last one without its end.
         if kind == .listing, !isLast, scope != .source { return [] }
@@ -265,12 +282,15 @@ package final class PageReader {
     }
 
     /// The blocks of HTML or Markdown.
-    private func blocks(in text: ArraySlice<UInt8>, isLast: Bool) -> [PageLine] {
+    private func blocks(in text: ArraySlice<UInt8>) -> [PageLine] {
         if markup == nil {
             let names = ["robots"] + robotNames
             markup = kind == .html ? HTMLReader(robotNames: names) : MarkdownReader()
         }
-        let blocks = (markup?.add(text) ?? []) + (isLast ? markup?.finish() ?? [] : [])
+        return lines(of: markup?.add(text) ?? [])
+    }
+
+    private func lines(of blocks: [TextBlock]) -> [PageLine] {
         if namedBase == nil, let named = markup?.base {
             let found = Link.resolve(named, base: base, registry, isHTML: true)?.withoutPassword
             namedBase = found.flatMap { registry[$0.scheme] == nil ? nil : $0 } ?? base

@@ -52,6 +52,9 @@ package final class Reply {
     private let pace: Pace?
     private let registry: Registry
     /// `nil` without a sink for lines.
+    /// Bytes of a page that are read at once.
+    private static let pieceBytesMax = 16_384
+
     private var page: PageReader?
     private var pageSinks: [any PageSink] = []
     /// True from the head of a wanted reply on.
@@ -95,8 +98,13 @@ package final class Reply {
         for watcher in watchers { try pass(event, to: watcher) }
         if isWanted { for sink in sinks { try pass(event, to: sink) } }
         guard let page else { return }
-        try pass(page.read(event), of: page)
-        if case .body = event { for sink in pageSinks { try sink.flush() } }
+        guard case .body(let bytes) = event else { return try pass(page.read(event), of: page) }
+        // A page may have a block for each five bytes, which takes fifty times as many.
+        for start in stride(from: bytes.startIndex, to: bytes.endIndex, by: Self.pieceBytesMax) {
+            let piece = bytes[start...].prefix(Self.pieceBytesMax)
+            try pass(page.read(.body(piece)), of: page)
+        }
+        for sink in pageSinks { try sink.flush() }
     }
 
     private func pass(_ event: Event, to sink: any EventSink) throws(FetchError) {
@@ -123,7 +131,11 @@ package final class Reply {
     func finish(_ ending: Ending) throws(FetchError) {
         for watcher in watchers { watcher.judge(ending) }
         if let page {
-            try pass(page.finish(isWhole: ending.completeness != .truncated), of: page)
+            try pass(page.end(isWhole: ending.completeness != .truncated), of: page)
+            while let lines = page.next() {
+                try pass(lines, of: page)
+                for sink in pageSinks { try sink.flush() }
+            }
         }
         for watcher in watchers { try watcher.finish(ending) }
         for sink in sinks {

@@ -2,8 +2,8 @@
 internal import SmallWeb
 internal import SmallWebRecords
 
-/// The links of a page, from its blocks or from the plugin's items: tab-separated lines, on a
-/// terminal columns; or records before the page's own.
+/// The links of a page, from its blocks or the plugin's items: tab-separated lines, on a terminal
+/// columns; or records before the page's own.
 final class LinkList: PageSink {
     /// `nil` for records.
     private let sink: BodySink?

@@ -27,7 +27,8 @@ public enum DisplayWidth {
     }
 
     public static func of(_ text: some StringProtocol) -> Int {
-        text.unicodeScalars.reduce(0) { $0 + of($1) }
+        if text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text.utf8.count }
+        return text.unicodeScalars.reduce(0) { $0 + of($1) }
     }
 
     /// Wide characters other than emoji, with gaps reserved for more of them.

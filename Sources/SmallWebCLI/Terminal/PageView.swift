@@ -11,8 +11,9 @@ struct PageView {
         var question: String?
     }
 
-    /// Rows that are laid out together.
-    private static let rowsMax = 200
+    /// Rows and cells that are laid out together.
+    private static let (rowsMax, cellsMax) = (200, 4000)
+    static let referencesMax = 4096
 
     private let style: PageStyle
     /// True for pages of a kind whose blocks have no empty lines between them.
@@ -67,10 +68,10 @@ struct PageView {
             return style.wrapped(mark + line(of: block.runs[...], links), style.bold)
         case .item(let depth, let number):
             let mark = block.isFirst ? number.map { "\($0). " } ?? "• " : "  "
-            let indent = String(repeating: " ", count: 2 * (depth - 1))
+            let indent = String(repeating: " ", count: 2 * min(depth - 1, style.columns / 4))
             return wrapped(block, links, first: indent + mark)
         case .quote(let depth):
-            let mark = String(repeating: "> ", count: depth)
+            let mark = String(repeating: "> ", count: min(depth, style.columns / 4))
             return wrapped(block, links, first: mark, others: mark)
         case .fence: return ""
         case .rule: return style.dim(String(repeating: "-", count: min(style.columns, 40))) + "\n"
@@ -117,10 +118,12 @@ struct PageView {
         plain: (ArraySlice<UInt8>) -> String = { Self.plain(Array($0)) }
     ) -> String {
         var links = links[...]
-        return runs.reduce(into: "") { text, run in
-            let label = Self.safe(run.text, plain)
-            let link = run.link == nil ? nil : links.popFirst()
-            if let link, !link.isEmbedded, !run.text.isEmpty, let url = link.uri?.description,
+        // By index: to copy a run costs more than its text.
+        return runs.indices.reduce(into: "") { text, index in
+            let bytes = runs[index].text
+            let label = Self.safe(bytes, plain)
+            let link = runs[index].link == nil ? nil : links.popFirst()
+            if let link, !link.isEmbedded, !bytes.isEmpty, let url = link.uri?.description,
                 let number = number(url)
             {
                 text += mark(url, label) + number
@@ -143,7 +146,8 @@ struct PageView {
 
     /// The text of runs as one line.
     private mutating func line(of runs: ArraySlice<TextBlock.Run>, _ links: [Link]) -> String {
-        text(of: runs, links).replacing(text: "\n", with: " ")
+        let text = text(of: runs, links)
+        return text.utf8.contains(ASCII.lineFeed) ? text.replacing(text: "\n", with: " ") : text
     }
 
     /// Wraps the text of a block with its links, which may go over several lines.
@@ -185,7 +189,8 @@ struct PageView {
             cells.append(line(of: cell, Array(own)))
         }
         rows.append((cells, isHeader))
-        return rows.count == Self.rowsMax ? endRows() : ""
+        let isFull = rows.count == Self.rowsMax || cells.count * rows.count > Self.cellsMax
+        return isFull ? endRows() : ""
     }
 
     /// The rows in columns, if they fit; else one cell under the other.
@@ -276,13 +281,15 @@ struct PageView {
 
     // MARK: The end
 
-    /// The last rows of a table, and the URLs of all numbers.
-    mutating func references() -> String {
+    /// The last rows of a table, and the URLs of numbers, at most ``referencesMax``.
+    ///
+    /// - Parameter start: 0 at first, then as many as came before.
+    mutating func references(from start: Int = 0) -> String {
         let rows = endRows()
         guard !targets.isEmpty else { return rows }
-        var text = rows + "\n"
-        for (index, target) in targets.enumerated() {
-            text += style.dim("[\(index + 1)] ")
+        var text = start == 0 ? rows + "\n" : ""
+        for (index, target) in targets[start...].prefix(Self.referencesMax).enumerated() {
+            text += style.dim("[\(start + index + 1)] ")
             text += style.hyperlink(TerminalText.escapeLine(target.url), to: target.url) + "\n"
         }
         return text

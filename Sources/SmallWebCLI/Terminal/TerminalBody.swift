@@ -125,7 +125,10 @@ final class TerminalBody: PageSink {
         case .laidOut:
             try flush()
             if let rest = markup?.writer.finish() { return try target.write(rest[...]) }
-            try target.write(view.references())
+            let count = max(1, view.targets.count)
+            for start in stride(from: 0, to: count, by: PageView.referencesMax) {
+                try target.write(view.references(from: start))
+            }
         case .text:
             var rest = filter.filter((converter?.finish() ?? [])[...], isLast: true)
             if !filter.endsWithLineFeed { rest.append(ASCII.lineFeed) }

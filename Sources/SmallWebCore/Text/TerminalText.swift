@@ -7,6 +7,7 @@
 public enum TerminalText {
     /// Escapes a message: the result is one line.
     public static func escapeLine(_ text: String) -> String {
+        if text.utf8.allSatisfy({ 0x20..<0x7F ~= $0 }) { return text }
         guard text.hasSystemEscapes || text.unicodeScalars.contains(where: isDangerous) else {
             return text
         }
@@ -91,7 +92,8 @@ extension TerminalText {
     /// Removes the control sequences of ECMA-48 from a line: colours, titles, cursor movements. An
     /// unterminated one loses only its introducer, so that it hides no text. Pure.
     public static func withoutSequences(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
-        guard line.contains(where: { $0 == 0x1B || $0 == 0xC2 }) else { return line }
+        let hasC1 = { zip(line, line.dropFirst()).contains { $0 == 0xC2 && $1 < 0xA0 } }
+        guard line.contains(0x1B) || hasC1() else { return line }
         var (text, rest, endsStrings) = ([UInt8](), line, true)
         while let byte = rest.popFirst() {
             let next = rest.first ?? 0

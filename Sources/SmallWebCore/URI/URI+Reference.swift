@@ -56,7 +56,12 @@ extension URI {
 
     /// §5.2.4.
     static func removeDotSegments(_ path: String) -> String {
-        guard path.hasPrefix(".") || path.contains(text: "/.") else { return path }
+        var previous = ASCII.slash
+        let hasDots = path.utf8.contains { byte in
+            defer { previous = byte }
+            return byte == ASCII.dot && previous == ASCII.slash
+        }
+        guard hasDots else { return path }
         let isAbsolute = path.hasPrefix("/")
         var segments = path.utf8.split(separator: ASCII.slash, omittingEmptySubsequences: false)
             .map(Substring.init)

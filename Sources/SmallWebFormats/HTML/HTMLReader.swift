@@ -3,7 +3,7 @@ internal import SmallWebCore
 
 /// Reads a page of HTML in UTF-8, whose bytes arrive in arbitrary pieces, into blocks. Pure,
 /// without a tree, in linear time; there are no errors. Holds at most one block, and the beginning
-/// of the page until it has an `h1` or ``heldBytesMax`` bytes: without one its title is the first
+/// of a page until it has an `h1` or ``heldBytesMax`` bytes: without one its title is the first
 /// heading.
 public struct HTMLReader: Sendable {
     /// Bytes of texts and links that may come before an `h1`.
@@ -55,6 +55,11 @@ public struct HTMLReader: Sendable {
         let blocks = released(tokenizer.sink.blocks.takeReady())
         guard let rest = held.take() else { return blocks }
         return titled(rest + blocks)
+    }
+
+    package mutating func next() -> [TextBlock]? {
+        let last = finish()
+        return last.isEmpty ? nil : last
     }
 
     /// Holds blocks until an `h1` comes, or there are too many.

@@ -62,7 +62,9 @@ struct HTMLTag: Sendable {
     mutating func append(lowercased piece: UnsafeBufferPointer<UInt8>) {
         let start = bytes.count
         append(piece)
-        for index in start..<bytes.count { bytes[index] = ASCII.lowercased(bytes[index]) }
+        bytes.withUnsafeMutableBufferPointer { bytes in
+            for index in start..<bytes.count { bytes[index] = ASCII.lowercased(bytes[index]) }
+        }
     }
 
     mutating func beginAttribute() {

@@ -36,7 +36,7 @@ struct HTMLTokenizer<Sink: HTMLTokenSink>: Sendable {
     /// The state behind a character reference.
     var returnState = State.text
     var tag = HTMLTag()
-    /// Letters that may be a reference, an end tag or a declaration; at most 32, or a tag's name.
+    /// Letters that may be a reference, an end tag or a declaration; at most 32 or those of a tag.
     var held: [UInt8] = []
     /// The number of a reference, at most 0x110000; of dashes or brackets, at most 2.
     var (number, marks) = (UInt32(0), 0)

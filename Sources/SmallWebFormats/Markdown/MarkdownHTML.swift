@@ -12,7 +12,7 @@ package struct MarkdownHTML: Sendable {
     /// A longer line comes in parts.
     private static let lineBytesMax = 1_048_576
     /// Of the page, which are turned at once.
-    private static let pieceBytesMax = 65_536
+    private static let pieceBytesMax = 16_384
 
     private let heldBytesMax: Int
     private var held: [UInt8] = []
@@ -35,7 +35,7 @@ package struct MarkdownHTML: Sendable {
         return read(upTo: start + 2 * bytes.count)
     }
 
-    /// The next HTML at the end of the page, as much as 64 KiB of it make; `nil` behind the last.
+    /// The next HTML at the end of the page, as much as 16 KiB of it make; `nil` behind the last.
     package mutating func next() -> [UInt8]? {
         readDefinitions(isWhole: true)
         if start < held.count { return read(upTo: start + Self.pieceBytesMax) }

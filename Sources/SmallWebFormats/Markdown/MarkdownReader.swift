@@ -31,10 +31,9 @@ public struct MarkdownReader: Sendable {
         return found
     }
 
-    /// The next blocks at the end of the page, as many as 64 KiB of it have; `nil` behind the last.
+    /// The next blocks at the end of the page, as many as 16 KiB of it have; `nil` behind the last.
     public mutating func next() -> [TextBlock]? {
         if let next = markdown.next() { return html.add(next[...]) }
-        let last = html.finish()
-        return last.isEmpty ? nil : last
+        return html.next()
     }
 }
