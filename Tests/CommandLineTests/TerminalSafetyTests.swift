@@ -44,12 +44,22 @@ import Testing
                     "i\(evil)\t\t\t\r\n0a\(evil) 2026-01-02\t/\(evil)\tx.example\t70\r\n.\r\n")
             }
         case "http", "https":
+            let html = """
+                <!doctype html><title>T\(evil)</title><h2>2026-01-02 h\(evil)</h2><p>t\(evil)
+                <a href="/a\(high)" title="\(evil)">2026-01-03 l\(evil)</a>
+                <img src=b alt="i\(evil)"><pre>\(evil)\n&#27;]0;PWN&#7;&#x9b;31m&#x202e;</pre>
+                <table><tr><th>\(evil)<td>\(evil)</table>
+                """
+            let isHTML = scheme == "http"
+            let markdown = "# T\(evil)\n\n[l\(evil)](/a '\(evil)')\n\n    \(evil)\n\n\(html)"
+            let page = isHTML ? html : markdown
             return { peer in
                 while let request = WebRequest(from: peer) {
                     let status = request.target.contains("refused") ? "404 No\(high)" : "200 OK"
                     let length = page.utf8.count
                     peer.write(
-                        "HTTP/1.1 \(status)\r\nX-Evil: \(evil)\r\nContent-Type: text/gemini\r\n"
+                        "HTTP/1.1 \(status)\r\nX-Evil: \(evil)\r\nContent-Type: text/"
+                            + (isHTML ? "html" : "markdown") + "; charset=utf-8\r\n"
                             + "Content-Length: \(length)\r\n\r\n\(page)")
                 }
             }

@@ -110,6 +110,34 @@ internal import Testing
     ])
     func showsLinks(_ text: String, _ expected: [String]) { #expect(shown(text) == expected) }
 
+    @Test(arguments: [
+        ("a\rb\r\n\rc", ["p a b c"]), ("a<", ["p a<"]), ("a</", ["p a</"]),
+        ("a&#xD800;&#x110000;&#0;&#x80;b", ["p a\u{FFFD}\u{FFFD}\u{FFFD}\u{20AC}b"]),
+        ("<a href='?a&copy=1&lt;b&amp'>a</a>", ["p a>?a&copy=1<b&"]), ("a<a href=x", ["p a"]),
+        ("a<a href='x>b</a>", ["p a"]), ("a<!-- b", ["p a"]), ("a<!", ["p a"]),
+        ("a<script>b", ["p a"]), ("a<script>/* <!-- <script> */</script>b", ["p a"]),
+        ("a<style>b</styl", ["p a"]), ("a<?b>c", ["p ac"]), ("<p a=1 a=2 =3 \"4>b", ["p b"]),
+        ("<meta http-equiv=refresh content=0>a", ["p a"]),
+        ("<meta http-equiv=refresh content='0;url='>a", ["p a"]),
+        ("<meta http-equiv=refresh content='0;url=#'>a", ["p >#_a"]),
+        ("<iframe src>a</iframe><frame src=b><noframes><a href=c>", ["p [iframe]>_[frame]>b"]),
+        ("<a href='\u{1}\u{2}x\u{7F}\u{1F}'>a</a>", ["p a>x\u{7F}"]),
+        ("<a href=' java\nscript:a'>b</a><a href=vbscript&#58;c>d</a>", ["p b_d>vbscript:c"]),
+    ])
+    func readsBadInput(_ text: String, _ expected: [String]) { #expect(shown(text) == expected) }
+
+    @Test func boundsAttributes() {
+        let many = String(repeating: " href=b", count: 100_000)
+        #expect(links("<a href=a\(many)>x</a>") == ["a a"])
+        let distinct = (0..<100_000).map { " a\($0)=b" }.joined()
+        #expect(shown("<a href=a\(distinct) b=c>x</a>") == ["p x>a"])
+        // A target longer than any URL is none.
+        let long = String(repeating: "a", count: 1_000_000)
+        #expect(shown("<a href=\(long) rel=b>x</a>y") == ["p xy"])
+        let commas = String(repeating: ",", count: 1000)
+        #expect(links("<img srcset='\(commas) a 2x,,b'>") == ["img* a", "img* b"])
+    }
+
     @Test func findsEveryLinkInItsOrder() {
         let page = """
             <link rel="stylesheet" href=a><link rel="next x" href=b><link rel=canonical href=c>
@@ -166,8 +194,9 @@ internal import Testing
     @Test func doesNotDependOnThePieces() {
         let page = Array(
             """
-            \u{FEFF}<!doctype html><title>t\u{E4}</title><ul><li>a <b>b</b>\r\n<li><a href="x&amp;y">c
-            <img src=d alt='e f'></a></ul><pre>\r\nf\r\n g</pre><table><tr><td>h<br>i<td></table>
+            \u{FEFF}<!doctype html><title>t\u{E4}</title><ul><li>a <b>b</b>\r\n<li>
+            <a href="x&amp;y">c <img src=d alt='e f'></a></ul><pre>\r\nf\r\n g</pre>
+            <table><tr><td>h<br>i<td></table>
             <script><!-- <script>j</script> --></script><p hidden>k<p>l&notin;&not m<svg><a/></svg>
             """.utf8)
         let whole = blocks([page[...]])
