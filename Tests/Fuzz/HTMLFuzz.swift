@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
+@testable internal import SmallWeb
+@testable internal import SmallWebCLI
 internal import SmallWebCore
 @testable internal import SmallWebFormats
+internal import SmallWebPlugins
 
 /// Tokens as bytes, the parts of a text joined.
 private struct TokenText: HTMLTokenSink {
@@ -90,4 +93,68 @@ private struct TokenText: HTMLTokenSink {
     let count = blocks.reduce(0) { $0 + $1.text.count }
     check(count <= 6 * input.count + 64, "\(count) bytes of \(input.count)")
     check(!HTMLCharset.name(of: input[...]).isEmpty, "no charset")
+}
+
+/// Elements with their attributes, and where links lead.
+private struct ElementNames: HTMLTokenSink {
+    var isForeign: Bool { false }
+    var names: Set<String> = []
+    var targets: [String] = []
+
+    mutating func text(_ text: UnsafeBufferPointer<UInt8>, line: Int) {}
+
+    mutating func aside(_ text: UnsafeBufferPointer<UInt8>, isDoctype: Bool, isLast: Bool) {
+        names.insert("<!" + String(decoding: text, as: UTF8.self))
+    }
+
+    mutating func start(_ tag: borrowing HTMLTag) -> HTMLTokenizerMode {
+        let attributes = (0..<tag.attributesCount).map { tag.attribute($0) }
+        let words = [tag.name] + attributes.map(\.name)
+        names.insert(words.map { String(decoding: $0, as: UTF8.self) }.joined(separator: " "))
+        if let target = tag.value("href") {
+            targets.append(String(decoding: target, as: UTF8.self))
+        }
+        return HTMLElement(tag.name).mode
+    }
+
+    mutating func end(_ tag: borrowing HTMLTag) {}
+}
+
+/// A page as `--render html` and `markdown` write it: read again, it has no elements and attributes
+/// but ours, and its links are those of the page.
+@Sendable func rendered(_ input: [UInt8]) {
+    guard let base = try? URI(parsing: "https://h.test/d/e?f") else { fatalError("base") }
+    let head = Head(.success, mediaType: MediaType(parsing: "text/html; charset=utf-8"))
+    let page = PageReader(head, base: base, registry: .builtIn)
+    page.require(.text)
+    let lines = page.read(.body(input[...])) + page.finish(isWhole: true)
+    let links = lines.map { page.links($0) }
+    let urls = Set(links.joined().compactMap { $0.isEmbedded ? nil : $0.uri?.description })
+    let common: Set = [
+        "p", "br", "hr", "h1", "h2", "h3", "h4", "h5", "h6", "ul", "ol", "li", "blockquote", "pre",
+        "table", "tr", "th", "td", "a href",
+    ]
+    for format in [MarkupWriter.Format.html, .markdown] {
+        var markup = PageMarkup(writer: MarkupWriter(format), registry: .builtIn)
+        var written = zip(lines, links).flatMap { markup.bytes(of: $0, $1) }
+        written += markup.writer.finish()
+        var html = [written]
+        if format == .markdown {
+            var markdown = MarkdownHTML()
+            html = [markdown.add(written[...])]
+            while let next = markdown.next() { html.append(next) }
+        }
+        var tokenizer = HTMLTokenizer(ElementNames())
+        for piece in html { tokenizer.add(piece[...]) }
+        tokenizer.finish()
+        // Markdown's own.
+        let others: Set = format == .html ? ["li value"] : ["code", "ol start", "<! "]
+        let left = tokenizer.sink.names.subtracting(common).subtracting(others)
+        check(left.isEmpty, "\(left) in \(String(decoding: written, as: UTF8.self))")
+        for target in tokenizer.sink.targets {
+            check(urls.contains(target), "\(target) is not a link of the page")
+            let scheme = target.prefix { $0 != ":" }.lowercased()
+            check(!["javascript", "data", "blob", "vbscript"].contains(scheme), target)
+        }
+    }
 }
