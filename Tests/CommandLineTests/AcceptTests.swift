@@ -69,7 +69,7 @@ import Testing
         #expect(try get(["--cache", site.url]).text.contains(isVaried ? "all" : "readers"))
         let own = ["-H", "Accept: text/x"]
         #expect(try get(["--offline", site.url] + own).status == 103)
-        // A form of which nothing was kept.
+        // A form that the cache does not have.
         #expect(try smallweb.run(["cache", "clear"]).status == 0)
         #expect(try get(["--cache", site.url]).status == 0)
         let other = try smallweb.run(["links", "--offline", site.url])

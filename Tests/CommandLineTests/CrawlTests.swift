@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    /// What an earlier crawl has fetched is not what a check or a mirror is about.
+    /// The pages of an earlier crawl are not those of a check or a mirror.
     @Test func eachKindOfCrawlHasAStateOfItsOwn() throws {
         let capsule = try ChangingCapsule([
             "/": ChangingCapsule.gemtext("=> a A\n=> /gone\n"), "/a": ChangingCapsule.gemtext("a"),

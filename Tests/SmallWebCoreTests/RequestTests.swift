@@ -64,6 +64,8 @@ internal import Testing
         (request.resumeOffset, request.bodyState, request.wantsItems) = (1, "state", false)
         (request.referencePatterns, request.limits.totalSeconds) = (["v*"], 3)
         request.validator = Request.Validator("tag", of: request.uri)
+        (request.prefersText, request.contentType) = (true, MediaType("text/html"))
+        request.base = request.uri
         (request.input, request.isInputSecret) = ([1], true)
         request.options["key"] = .secret([1])
         request.upload = Request.Upload([1])

@@ -250,7 +250,7 @@ internal import Testing
     @Test func tellsTheCharsetOfOtherBytes() {
         #expect(HTMLCharset.name(of: [0x61, 0xE4, 0x61]) == "windows-1252")
         #expect(HTMLCharset.name(of: [0x61, 0xE2, 0x82]) == "windows-1252")
-        let cut = Array(repeating: 0x61, count: HTMLCharset.bytesMax - 2) + [0xE2, 0x82]
+        let cut = [UInt8](repeating: 0x61, count: HTMLCharset.bytesMax - 2) + [0xE2, 0x82]
         #expect(HTMLCharset.name(of: cut[...]) == "utf-8")
         #expect(HTMLCharset.name(of: [0xFE, 0xFF, 0, 0x61]) == "utf-16be")
         #expect(HTMLCharset.name(of: [0xFF, 0xFE, 0x61, 0], declared: "utf-8") == "utf-16le")
