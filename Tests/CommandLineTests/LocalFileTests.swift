@@ -87,7 +87,7 @@ struct LocalFileTests {
         #expect(try links("lines").count == 1)
     }
 
-    // MARK: What is not read
+    // MARK: Refused files
 
     @Test func whatIsNotAFileIsRefused() throws {
         #expect(mkfifo(home.file("pipe.gmi"), 0o600) == 0)

@@ -98,7 +98,7 @@ struct LocalReachTests {
         }
     }
 
-    // MARK: What others have written
+    // MARK: Texts of others
 
     private var lists: [(words: [String], stdin: String?)] {
         [
@@ -135,7 +135,7 @@ struct LocalReachTests {
         try write("\(url)\tmine\n", to: ".config/smallweb/bookmarks")
         try refused(["open", "mine"])
         try refused(["open", "--local", "mine"])
-        // What it has seen is no way in.
+        // A page that it has seen is no way in.
         _ = try smallweb.run(["get", "--history", "--local", url])
         #expect(!(try smallweb.run(["history"]).text.contains("secret")))
         for words in [["--proto", "file"], ["--proto-redir", "file"], ["--fallback-curl"]] {

@@ -240,7 +240,7 @@ import Testing
         #expect(feed.status == 22 && feed.text.isEmpty, "\(feed.errors)")
     }
 
-    /// What is for one server goes to no other, as after a redirect.
+    /// Header fields for one server go to no other, as after a redirect.
     @Test func secretsStayWithThePage() throws {
         let (asked, other) = (Recorder<WebRequest>(), Recorder<WebRequest>())
         let second = try web(["/f.xml": ("text/xml", Self.atom)], other)

@@ -95,7 +95,7 @@ import Testing
         #expect(body["rendered"]?.string == "html" && body["total"]?.int == text.count)
     }
 
-    /// The part that came is laid out, and the status is what it was.
+    /// The part that came is laid out, and the status stays.
     @Test func aTruncatedPageSaysSo() throws {
         let server = try LoopbackServer(tls: .make()) { peer in
             _ = peer.readLine()

@@ -209,7 +209,7 @@ struct ServedDirectoryTests {
         #expect(try get("-K", home.file("config"), url).text == "x")
     }
 
-    // MARK: What a page is
+    // MARK: Types and bases
 
     @Test func aPageIsReadAsItsUserSays() throws {
         let words = ["--local", "--content-type", "text/gemini", "--base", "https://h.test/a/b"]

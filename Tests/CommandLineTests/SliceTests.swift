@@ -268,7 +268,8 @@ import Testing
     @Test(arguments: [[], ["--json"], ["--render", "markdown"], ["--json", "--inline-max", "9k"]])
     func memoryIsThatOfThePart(_ options: [String]) throws {
         let (isSent, isOver) = (Monitor(false), Monitor(false))
-        let block = Array(String(repeating: "sixteen bytes €\n", count: 4096).utf8)
+        let line = String(repeating: "sixteen bytes € ", count: 256) + "\n"
+        let block = Array(String(repeating: line, count: 16).utf8)
         let server = try LoopbackServer { peer in
             while let line = peer.readLine(), line.count > 2 {}
             peer.write("HTTP/1.0 200 OK\r\nContent-Type: text/gemini\r\n\r\n")

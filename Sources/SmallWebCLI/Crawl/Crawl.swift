@@ -93,10 +93,8 @@ final class Crawl: Source {
     }
 
     private func isServed(at offset: Int) -> Bool {
-        guard context.settings.fetch.served != nil, let entry = try? file.entry(at: offset),
-            let uri = try? URI(parsing: entry.url)
-        else { return false }
-        return context.fetcher.registry.serves(uri)
+        let url = context.settings.fetch.served == nil ? nil : (try? file.entry(at: offset))?.url
+        return url.flatMap { try? URI(parsing: $0) }.map(context.fetcher.registry.serves) ?? false
     }
 
     private func place(_ name: String) -> Queue {
