@@ -342,8 +342,7 @@ final class CurlTransfer {
             return -1
         }
         hasOpened = true
-        return socket(
-            wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.`protocol`)
+        return makeSocket(wanted)
     }
 
     /// Records the error with which a callback aborts the transfer.
