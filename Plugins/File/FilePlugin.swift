@@ -68,7 +68,9 @@ public struct FilePlugin: ProtocolHandler {
         var file = opened
         var piece = try await file.next()
         let named = type ?? MediaType(ofFile: path)
-        let sniffed = piece.contains(0) ? "application/octet-stream" : "text/plain"
+        let isHTML = FeedSniffer.kind(of: piece) == .html
+        let sniffed =
+            piece.contains(0) ? "application/octet-stream" : isHTML ? "text/html" : "text/plain"
         var head = Head(.success, mediaType: named ?? MediaType(sniffed))
         head.mediaTypeSource = named == nil ? .sniffed : .name
         head.bodyBytes = file.byteCount

@@ -32,9 +32,13 @@ struct HTTPValidator {
     static func text(of reply: HTTPReply) -> String? {
         guard reply.status == 200 || reply.status == 304 else { return nil }
         if let tag = reply["etag"], isTag(tag) { return "etag " + tag }
-        return reply["last-modified"].flatMap { date in
-            HTTPDate.unixSeconds(date) == nil ? nil : "date " + date
-        }
+        // A page that was changed in the second of its reply may have changed again in it
+        // (§8.8.2.2).
+        let sent = reply["date"].flatMap { HTTPDate.unixSeconds($0) } ?? UTCDate.now
+        guard let date = reply["last-modified"], let moment = HTTPDate.unixSeconds(date),
+            moment < sent
+        else { return nil }
+        return "date " + date
     }
 
     /// `"x"` or `W/"x"` (RFC 9110 §8.8.3).

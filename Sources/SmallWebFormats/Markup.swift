@@ -29,6 +29,8 @@ public struct MarkupWriter: Sendable {
     private var block = Block.none
     /// The lists around the next item, the outermost first.
     private var lists: [List] = []
+    /// True behind a row of a table's head.
+    private var isInHead = false
 
     /// A writer without an open block.
     public init(_ format: Format) { self.format = format }
@@ -162,9 +164,10 @@ public struct MarkupWriter: Sendable {
     private mutating func row(
         _ row: TextBlock, _ isHeader: Bool, _ target: Target
     ) -> [UInt8] {
-        let isFirst = block != .table
+        // A head behind other rows is that of the next table.
+        let isFirst = block != .table || isHeader && !isInHead
         var bytes = isFirst ? close() : []
-        block = .table
+        (block, isInHead) = (.table, isHeader)
         let cells = row.cells.map { inlines($0, target, lineStart: nil) }
         if format == .html {
             if isFirst { bytes.append("<table>\n") }

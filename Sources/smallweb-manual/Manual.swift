@@ -159,7 +159,7 @@ enum Manual {
         if options.isEmpty { return "" }
         let items = options.map { option in
             ".It \(flags(of: option))\n\(filled(option.manual))\n"
-                + ".Dl \(escaped(option.example))\n"
+                + ".Dl \(typed(option.example))\n"
         }
         return ".Ss \(group.title)\n.Bl -tag -width Ds\n\(items.joined()).El\n"
     }
@@ -186,7 +186,7 @@ enum Manual {
             let own = action.options.filter { !$0.takers.contains(.configured) }
                 .map { "--" + $0.long }
             if !own.isEmpty { text += filled("Options: \(own.joined(separator: ", ")).") + "\n" }
-            for (line, _) in action.examples { text += ".Pp\n.Dl \(escaped(line))\n" }
+            for (line, _) in action.examples { text += ".Pp\n.Dl \(typed(line))\n" }
         }
         return text + ".El\n"
     }
@@ -339,7 +339,7 @@ enum Manual {
     }
 
     private static func example(_ line: String, use: String) -> String {
-        "\(escaped(use)):\n.Pp\n.Dl \(escaped(line))\n"
+        "\(escaped(use)):\n.Pp\n.Dl \(typed(line))\n"
     }
 
     static func seeAlso(_ pages: [String]) -> String {
@@ -358,6 +358,13 @@ enum Manual {
         return text.map { escapes[$0] ?? String($0) }.joined()
     }
 
+    /// A line to be typed, in which a word like `.` would be punctuation.
+    static func typed(_ line: String) -> String {
+        let words = escaped(line).split(separator: " ", omittingEmptySubsequences: false)
+        return words.map { $0.count == 1 && ".,:;()[]?!|".contains($0) ? "\\&" + $0 : $0 }
+            .joined(separator: " ")
+    }
+
     /// Breaks text into lines: each sentence begins a new one, and none is longer than 78 columns.
     /// An empty line separates paragraphs; an indented one is a line to be typed.
     private static func filled(_ text: String) -> String {
@@ -367,7 +374,7 @@ enum Manual {
             if isAfterText && !isLiteral { lines.append(".Pp") }
             lines.append(
                 isLiteral
-                    ? ".Dl " + escaped(paragraph.trimmed)
+                    ? ".Dl " + typed(paragraph.trimmed)
                     : wrapped(escaped(paragraph).split(separator: " ").map(String.init)))
             isAfterText = true
         }

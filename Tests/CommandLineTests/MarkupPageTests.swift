@@ -151,6 +151,18 @@ import Testing
         }
     }
 
+    @Test func tablesStayApart() throws {
+        let body = "<table><tr><th>A<th>B<tr><td>1<td>2</table><table><tr><th>X<tr><td>3</table>"
+        for (server, url) in try pages("text/html", body) {
+            try withExtendedLifetime(server) {
+                let markdown = try smallweb.run(["get", "--render", "markdown", url]).text
+                #expect(markdown.contains("| 1 | 2 |\n\n| X |\n| --- |\n| 3 |\n"), "\(markdown)")
+                let text = try smallweb.run(["get", "--render", "text", url]).text
+                #expect(text == "A  B\n1  2\n\nX\n3\n", "\(text)")
+            }
+        }
+    }
+
     @Test func listsItsLinks() throws {
         for (server, url) in try pages("text/html", Self.html) {
             try withExtendedLifetime(server) {
@@ -215,6 +227,7 @@ import Testing
         <title>T</title><link rel=alternate hreflang=de href=de.html>
         <link rel="alternate" type="application/atom+xml" href="\(target)">
         <h1>T</h1><h2>News</h2><p><time>2026-03-04</time> <a href=b>Second</a>
+        <ul><li><a href=c>Third</a> (April 5, 2026)</ul>
         <p><a href=a>2026-02-03 First</a>
         """
     }
@@ -232,6 +245,7 @@ import Testing
         let part = try smallweb.run(["feed", "--under", "News", "--format", "rss", place + "/"])
         #expect(part.text.contains("<link>\(place)/a</link>") && part.status == 0)
         #expect(part.text.contains("<link>\(place)/b</link>"), "\(part.text)")
+        #expect(part.text.contains("<link>\(place)/c</link>"), "\(part.text)")
     }
 
     @Test func aFeedThatIsMissingIsAFailure() throws {

@@ -318,4 +318,28 @@ import Testing
         let state = String(decoding: smallweb.home.content("s") ?? [], as: UTF8.self)
         #expect(state.contains(" at=http://") && !state.contains("secret"), "\(state)")
     }
+
+    /// A page that was changed in the second of its reply may have changed again in it.
+    @Test(arguments: [
+        ("Thu, 01 Jan 2026 00:00:00 GMT", false), ("Wed, 31 Dec 2025 23:59:59 GMT", true),
+    ])
+    func aDateIsAValidatorASecondLater(_ modified: String, _ isSent: Bool) throws {
+        let asked = Monitor([String]())
+        let server = try LoopbackServer { peer in
+            var head = ""
+            while let line = peer.readLine(), line.count > 2 {
+                head += String(decoding: line, as: UTF8.self)
+            }
+            asked.update { $0.append(head.lowercased()) }
+            peer.write(
+                "HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 2026 00:00:00 GMT\r\n"
+                    + "Last-Modified: \(modified)\r\nContent-Length: 4\r\n\r\none\n")
+        }
+        for words in [["watch", "--state", "s"], ["get", "--if-changed", "-o", "f"]] {
+            for _ in 1...2 {
+                _ = try smallweb.run(words + ["http://127.0.0.1:\(server.port)/"])
+            }
+            #expect(asked.update { $0.last?.contains("if-modified-since") } == isSent, "\(words)")
+        }
+    }
 }

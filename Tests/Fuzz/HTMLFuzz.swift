@@ -104,7 +104,9 @@ private struct ElementNames: HTMLTokenSink {
     mutating func text(_ text: UnsafeBufferPointer<UInt8>, line: Int) {}
 
     mutating func aside(_ text: UnsafeBufferPointer<UInt8>, isDoctype: Bool, isLast: Bool) {
-        names.insert("<!" + String(decoding: text, as: UTF8.self))
+        // That between a list and code is blank.
+        let text = String(decoding: text, as: UTF8.self)
+        if text.contains(where: { $0 != " " }) { names.insert("<!" + text) }
     }
 
     mutating func start(_ tag: borrowing HTMLTag) -> HTMLTokenizerMode {
@@ -148,7 +150,7 @@ private struct ElementNames: HTMLTokenSink {
         for piece in html { tokenizer.add(piece[...]) }
         tokenizer.finish()
         // Markdown's own.
-        let others: Set = format == .html ? ["li value"] : ["code", "ol start", "<! "]
+        let others: Set = format == .html ? ["li value"] : ["code", "ol start"]
         let left = tokenizer.sink.names.subtracting(common).subtracting(others)
         check(left.isEmpty, "\(left) in \(String(decoding: written, as: UTF8.self))")
         for target in tokenizer.sink.targets {

@@ -31,6 +31,8 @@ package enum FeedNature: Sendable, Hashable {
 /// headings of plain text, entries of a feed. The memory used does not grow with the page, but for
 /// a feed of at most ``PageReader/feedBytesMax``.
 package final class PageFeedReader: PageSink {
+    /// Longer blocks of HTML are prose, whose dates are not those of their links.
+    private static let labelBytesMax = 300
     /// Limit of entries without a date; more are dropped.
     package static let undatedMax = 20_000
 
@@ -194,14 +196,18 @@ package final class PageFeedReader: PageSink {
         guard isIncluded, block.runs.contains(where: { $0.link != nil }) else { return }
         // A prompt asks for input: nothing is there to be read.
         // A block of a gemtext link begins with its label.
-        let start = block.runs.first?.link == nil ? DatedText(start: block.text[...])?.day : nil
+        var start = block.runs.first?.link == nil ? DatedText(start: block.text[...])?.day : nil
+        let isAlone = block.links.count { !$0.isEmbedded } == 1 && page?.kind.isMarkup == true
+        if isAlone && block.text.count <= Self.labelBytesMax {
+            start = start ?? DatedText(item: block.text[...])?.day
+        }
         for (source, link) in zip(block.links, links()) where !source.isPrompt {
             if alternate == nil && link.isFeed { alternate = link.uri }
             if !link.isEmbedded { add(link, start) }
         }
     }
 
-    /// - Parameter start: The date at the beginning of its block.
+    /// - Parameter start: The date of its block.
     private func add(_ link: Link, _ start: CivilDay?) {
         let date = DatedText(label: link.text[...])
         let above = start ?? (day?.isEntry == false ? day?.dated.day : nil)

@@ -55,7 +55,9 @@ struct PageView {
 
     private mutating func lines(of block: TextBlock, _ links: [Link]) -> String {
         if case .row(let isHeader) = block.kind {
-            let edge = rows.isEmpty ? space(before: block) : ""
+            // A head behind other rows is that of the next table.
+            let isNext = isHeader && rows.last?.isHeader == false
+            let edge = rows.isEmpty ? space(before: block) : isNext ? endRows() + "\n" : ""
             return edge + add(block, links, isHeader: isHeader)
         }
         return endRows() + space(before: block) + text(of: block, links)
