@@ -12,7 +12,7 @@ extension Advice {
 
     /// The URL or list that a word without a scheme was meant to be.
     static func url(_ word: String, _ registry: Registry?) -> String? {
-        if FileOutput.isTaken(word) { 
+        if FileOutput.isTaken(word) {
             return "a list of URLs is @\(word), and 'smallweb open \(word)' shows a page"
         }
         if registry?[word] != nil { return "a URL begins with its scheme: \(word)://HOST/" }
