@@ -39,7 +39,9 @@ public struct MarkupWriter: Sendable {
 
     /// Converts a block.
     ///
-    /// - Parameter target: Called for each link of the block, in order.
+    /// - Parameters:
+    ///   - block: The next of the page.
+    ///   - target: Called for each link of the block, in order.
     public mutating func block(
         _ block: TextBlock, to target: Target = { _ in (nil, "") }
     ) -> [UInt8] {
@@ -243,7 +245,10 @@ public struct MarkupWriter: Sendable {
             let (url, note) = run.link.map(target) ?? (nil, "")
             guard !text.isEmpty else { continue }
             let lines = text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false)
-            for (index, line) in lines.enumerated() {
+            for (index, source) in lines.enumerated() {
+                // A mark behind blanks would begin a block.
+                let isNext = index > 0 && !keepsBlanks
+                let line = isNext ? source.drop(while: ASCII.isWhiteSpace) : source
                 if index > 0 { markup.append(lineBreak) }
                 let isBeginning = index > 0 || markup.allSatisfy(ASCII.isDigit)
                 if let url, run.link?.isEmbedded == false, !line.isEmpty {
