@@ -68,10 +68,7 @@ public struct FilePlugin: ProtocolHandler {
         var file = opened
         var piece = try await file.next()
         let named = type ?? MediaType(ofFile: path)
-        let isHTML = FeedSniffer.kind(of: piece) == .html
-        let sniffed =
-            piece.contains(0) ? "application/octet-stream" : isHTML ? "text/html" : "text/plain"
-        var head = Head(.success, mediaType: named ?? MediaType(sniffed))
+        var head = Head(.success, mediaType: named ?? Self.type(of: piece))
         head.mediaTypeSource = named == nil ? .sniffed : .name
         head.bodyBytes = file.byteCount
         try await emit(.head(head))
@@ -80,6 +77,12 @@ public struct FilePlugin: ProtocolHandler {
             piece = try await file.next()
         }
         return file.isCut ? .truncated : .complete
+    }
+
+    /// The type of a file whose name says none, by its first bytes.
+    private static func type(of beginning: ArraySlice<UInt8>) -> MediaType {
+        if beginning.contains(0) { return MediaType("application/octet-stream") }
+        return MediaType(FeedSniffer.kind(of: beginning) == .html ? "text/html" : "text/plain")
     }
 
     /// Leads from a directory to its URL with a slash.

@@ -53,8 +53,7 @@ struct BodyState: Hashable {
     var condition: String? {
         if let tag { return HTTPValidator.isTag(tag) && !tag.hasPrefix("W/") ? tag : nil }
         guard let modified, HTTPValidator.isValue(modified),
-            let moment = HTTPDate.unixSeconds(modified),
-            let sent = date.flatMap({ HTTPDate.unixSeconds($0) }), moment < sent
+            HTTPValidator.isStrong(modified, sent: date.flatMap { HTTPDate.unixSeconds($0) })
         else { return nil }
         return modified
     }

@@ -29,16 +29,21 @@ struct HTTPValidator {
         "range",
     ]
 
-    static func text(of reply: HTTPReply) -> String? {
+    /// - Parameter now: When the reply came, in seconds since 1970.
+    static func text(of reply: HTTPReply, at now: Int = UTCDate.now) -> String? {
         guard reply.status == 200 || reply.status == 304 else { return nil }
         if let tag = reply["etag"], isTag(tag) { return "etag " + tag }
-        // A page that was changed in the second of its reply may have changed again in it
-        // (§8.8.2.2).
-        let sent = reply["date"].flatMap { HTTPDate.unixSeconds($0) } ?? UTCDate.now
-        guard let date = reply["last-modified"], let moment = HTTPDate.unixSeconds(date),
-            moment < sent
-        else { return nil }
-        return "date " + date
+        let sent = reply["date"].flatMap { HTTPDate.unixSeconds($0) }
+        return reply["last-modified"].flatMap {
+            isStrong($0, sent: sent ?? now) ? "date " + $0 : nil
+        }
+    }
+
+    /// True for a Last-Modified at least a second before the reply: what was changed in its second
+    /// may have changed again in it (§8.8.2.2).
+    static func isStrong(_ modified: String, sent: Int?) -> Bool {
+        guard let moment = HTTPDate.unixSeconds(modified), let sent else { return false }
+        return moment < sent
     }
 
     /// `"x"` or `W/"x"` (RFC 9110 §8.8.3).

@@ -9,13 +9,6 @@ struct LocalFileTests {
     private let smallweb = Smallweb()
     private var home: Smallweb.Home { smallweb.home }
 
-    private func write(_ text: String, to name: String) throws {
-        let path = home.file(name)
-        try FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-    }
-
     private func get(_ words: String...) throws -> Smallweb.Result {
         try smallweb.run(["get", "--local"] + words)
     }
@@ -31,26 +24,26 @@ struct LocalFileTests {
             ("a.atom", "application/atom+xml", "name"), ("a.txt", "text/plain", "name"),
             ("README", "text/plain", "sniffed"), ("a.xyz", "text/plain", "sniffed"),
         ] {
-            try write("text\n", to: name)
+            try home.write("text\n", to: name)
             let record = try smallweb.records(["--local", name]).records.terminal[0]
             #expect(record["mime"]?.string == type && record["mime_source"]?.string == source)
             #expect(record["body"]?["text"]?.string == "text\n")
             #expect(record["body"]?["complete"]?.bool == true && record["remote"] == .null)
             #expect(record["scheme"]?.string == "file" && record["size"]?.int == 5)
         }
-        try write("\u{0}\u{1}", to: "data")
+        try home.write("\u{0}\u{1}", to: "data")
         let record = try smallweb.records(["--local", "data"]).records.terminal[0]
         #expect(record["mime"]?.string == "application/octet-stream")
-        try write("", to: "empty.gmi")
+        try home.write("", to: "empty.gmi")
         #expect(try get("empty.gmi").status == 0)
     }
 
     @Test func aDirectoryIsItsIndexOrItsNames() throws {
-        try write("# Gemtext\n=> x\n", to: "both/index.gmi")
-        try write("<p>", to: "both/index.html")
-        try write("<p>HTML", to: "web/index.html")
+        try home.write("# Gemtext\n=> x\n", to: "both/index.gmi")
+        try home.write("<p>", to: "both/index.html")
+        try home.write("<p>HTML", to: "web/index.html")
         for name in ["b.gmi", ".hidden", "a b", "c:d.gmi", "sub/deep", "%41"] {
-            try write("", to: "list/" + name)
+            try home.write("", to: "list/" + name)
         }
         for word in ["both", "both/", "./both", "file://" + home.file("both")] {
             #expect(try get(word).text == "# Gemtext\n=> x\n")
@@ -83,7 +76,7 @@ struct LocalFileTests {
         #expect(result.text.contains("/x%FFy/\t") && result.text.contains("/x%FFy.gmi\t"))
         #expect(try get("file://" + home.file("x%FFy.gmi")).text == "odd\n")
         // A name that would end a line does not.
-        try write("two\n", to: "lines/a\n=> b")
+        try home.write("two\n", to: "lines/a\n=> b")
         #expect(try links("lines").count == 1)
     }
 
@@ -97,9 +90,9 @@ struct LocalFileTests {
             atPath: home.file("away.gmi"), withDestinationPath: "missing")
         try FileManager.default.createSymbolicLink(
             atPath: home.file("zero.gmi"), withDestinationPath: "/dev/zero")
-        try write("x", to: "closed/a.gmi")
-        try write("x", to: "locked.gmi")
-        try write("x", to: "blind/a.gmi")
+        try home.write("x", to: "closed/a.gmi")
+        try home.write("x", to: "locked.gmi")
+        try home.write("x", to: "blind/a.gmi")
         try smallweb.set(0o000, of: home.file("closed"))
         try smallweb.set(0o000, of: home.file("locked.gmi"))
         try smallweb.set(0o311, of: home.file("blind"))
@@ -133,20 +126,20 @@ struct LocalFileTests {
     }
 
     @Test func dotsEndAtTheRoot() throws {
-        try write("x", to: "a.gmi")
+        try home.write("x", to: "a.gmi")
         let up = String(repeating: "/..", count: 40)
         #expect(try get("file://\(up)\(home.file("a.gmi"))").text == "x")
         // Links are followed as the system does.
-        try write("right", to: "real/page.gmi")
-        try write("wrong", to: "page.gmi")
-        try write("", to: "real/deep/x")
+        try home.write("right", to: "real/page.gmi")
+        try home.write("wrong", to: "page.gmi")
+        try home.write("", to: "real/deep/x")
         try FileManager.default.createSymbolicLink(
             atPath: home.file("link"), withDestinationPath: "real/deep")
         #expect(try get("link/../page.gmi").text == "right")
     }
 
     @Test func optionsThatDoNotFitAreRefused() throws {
-        try write("x", to: "a.gmi")
+        try home.write("x", to: "a.gmi")
         for words in [
             ["--warc", "w.warc"], ["--replay", "w.warc"], ["-d", "x"], ["-C", "1"],
             ["--pin", "sha256:" + String(repeating: "0", count: 64)], ["-z", "2026-01-01"],
@@ -156,12 +149,12 @@ struct LocalFileTests {
         }
         // Nor does the cache have it, and a newer file is seen at once.
         #expect(try get("--cache", "--max-age", "1h", "a.gmi").text == "x")
-        try write("y", to: "a.gmi")
+        try home.write("y", to: "a.gmi")
         #expect(try get("--cache", "--max-age", "1h", "a.gmi").text == "y")
         #expect(try smallweb.run(["cache", "list"]).text.isEmpty)
         #expect(try get("--offline", "a.gmi").text == "y")
         #expect(try get("--max-filesize", "0", "a.gmi").status == 0)
-        try write("12345", to: "a.gmi")
+        try home.write("12345", to: "a.gmi")
         #expect(try get("--max-filesize", "4", "a.gmi").status == 63)
     }
 
@@ -178,7 +171,7 @@ struct LocalFileTests {
         let many = try smallweb.run(["get", "--local", "/dev/stdin"], stdin: long)
         #expect(many.text == long)
         // The rest of a file, and a pipe that the shell names.
-        try write("first\nsecond\n", to: "lines")
+        try home.write("first\nsecond\n", to: "lines")
         let rest = try smallweb.run(
             [], shell: #"{ read -r a; "$1" get --local /dev/stdin; } <lines"#)
         #expect(rest.text == "second\n", "\(rest.errors)")

@@ -269,6 +269,62 @@ import Testing
         #expect(try smallweb.run(["feed", "http://127.0.0.1:\(scheme.port)/"]).status == 102)
     }
 
+    /// Wherever a redirect would not be followed, the page's feed is not asked for.
+    @Test(arguments: [
+        ["--no-location"], ["--proxy", "PLACE", "--noproxy", "other.test"], ["--netrc"],
+        ["-H", "X-Key: k"], ["-H", "Cookie: a=b"],
+    ])
+    func theRulesOfRedirectsHold(_ options: [String]) throws {
+        let (asked, other) = (Recorder<WebRequest>(), Recorder<WebRequest>())
+        let second = try web(["/f.xml": ("text/xml", Self.atom)], other)
+        let target = "http://other.test:\(second.port)/f.xml"
+        let page = ("text/html", Self.page(target))
+        let server = try web(["/": page, "http://page.test/": page], asked)
+        let place = "http://127.0.0.1:\(server.port)"
+        try smallweb.home.write("machine 127.0.0.1 login me password secret\n", to: ".netrc")
+        chmod(smallweb.home.file(".netrc"), 0o600)
+        let url = options.contains("PLACE") ? "http://page.test/" : place + "/"
+        let words = options.map { $0 == "PLACE" ? place : $0 }
+        let resolved = ["--resolve", "other.test:\(second.port):127.0.0.1"]
+        let feed = try smallweb.run(["feed"] + resolved + words + [url])
+        #expect(feed.status == 102 && feed.text.isEmpty, "\(feed.errors)")
+        #expect(asked.values.count == 1 && other.values.isEmpty)
+        guard !options.contains("PLACE") else { return }
+        #expect(try smallweb.run(["feed"] + resolved + [url]).status == 0)
+    }
+
+    /// The server of the feed is not that of the page: rules for that one are not for it.
+    @Test func theFeedHasTheRulesOfItsOwnServer() throws {
+        let second = try LoopbackServer(tls: .make()) { peer in _ = peer.readLine() }
+        let target = "https://127.0.0.1:\(second.port)/f.xml"
+        let server = try web(["/": ("text/html", Self.page(target))])
+        for (host, isRefused) in [("localhost", true), ("127.0.0.1", false)] {
+            try smallweb.home.write(
+                "[host \(host)]\ninsecure = true\n", to: ".config/smallweb/config")
+            let feed = try smallweb.run(["feed", "http://localhost:\(server.port)/"])
+            #expect((feed.status == 60) == isRefused, "\(host): \(feed.status) \(feed.errors)")
+        }
+    }
+
+    @Test func aHeadingWithALinkIsAboutItsTarget() throws {
+        let body = """
+            <h1>T</h1><h2>2026-05-01 <a href=a>A</a></h2><p>x <a href=b>b</a>
+            <h2><a href=c>C</a> 2026-05-02</h2><h2>2026-05-03 D</h2>
+            """
+        for (server, url) in try pages("text/html", body) {
+            try withExtendedLifetime(server) {
+                let base = String(url.dropLast(4))
+                let feed = try smallweb.run(["feed", "--format", "gemtext", url]).text
+                let links = feed.split(separator: "\n").filter { $0.hasPrefix("=>") }
+                #expect(
+                    links == [
+                        "=> \(url)#2026-05-03%20D 2026-05-03 D", "=> \(base)c 2026-05-02 C",
+                        "=> \(base)a 2026-05-01 A",
+                    ], "\(feed)")
+            }
+        }
+    }
+
     @Test func watchComparesItsText() throws {
         let capsule = try ChangingCapsule(["/": "20 text/html\r\n<p>a</p><p class=x>b"])
         func watch() throws -> String {

@@ -11,13 +11,6 @@ struct ServedDirectoryTests {
     private let smallweb = Smallweb()
     private var home: Smallweb.Home { smallweb.home }
 
-    private func write(_ text: String, to name: String) throws {
-        let path = home.file(name)
-        try FileManager.default.createDirectory(
-            atPath: (path as NSString).deletingLastPathComponent, withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-    }
-
     private func get(_ words: String...) throws -> Smallweb.Result {
         try smallweb.run(["get", "--from-dir", "site"] + words)
     }
@@ -27,9 +20,9 @@ struct ServedDirectoryTests {
     @Test(arguments: [("gemini", 51), ("spartan", 4), ("http", 404), ("https", 404)])
     func pagesAreThoseOfAServer(_ scheme: String, _ missing: Int) throws {
         let index = scheme.hasPrefix("http") ? "index.html" : "index.gmi"
-        try write("index", to: "site/" + index)
-        try write("page", to: "site/sub/a b.txt")
-        try write("inner", to: "site/sub/" + index)
+        try home.write("index", to: "site/" + index)
+        try home.write("page", to: "site/sub/a b.txt")
+        try home.write("inner", to: "site/sub/" + index)
         try FileManager.default.createDirectory(
             atPath: home.file("site/empty"), withIntermediateDirectories: true)
         for place in ["\(scheme)://h.test", "\(scheme)://h.test:1234/~me"] {
@@ -45,7 +38,7 @@ struct ServedDirectoryTests {
                 if !isBelow { #expect(result.text == text, "\(path) \(result.errors)") }
             }
             let links = "=> sub/a%20b.txt\n=> sub/\n=> sub\n=> none\n=> empty/\n=> sub/../\n"
-            try write(links, to: "site/links.gmi")
+            try home.write(links, to: "site/links.gmi")
             for (number, text) in [(1, "page"), (2, "inner"), (3, "inner"), (6, "index")] {
                 let result = try smallweb.run(
                     ["open", "--from-dir", "site", place + "/links.gmi", "\(number)"])
@@ -63,9 +56,9 @@ struct ServedDirectoryTests {
     }
 
     @Test func nothingOutsideOfTheDirectoryIsRead() throws {
-        try write("# in\n", to: "site/a.gmi")
-        try write("S3CRET", to: "secret.gmi")
-        try write("S3CRET", to: "site-2/secret.gmi")
+        try home.write("# in\n", to: "site/a.gmi")
+        try home.write("S3CRET", to: "secret.gmi")
+        try home.write("S3CRET", to: "site-2/secret.gmi")
         for (name, target) in [
             ("up.gmi", "../secret.gmi"), ("sibling", "../site-2"), ("absolute.gmi", "/etc/passwd"),
             ("in.gmi", "a.gmi"), ("loop", "loop"), ("self", "../site"),
@@ -81,9 +74,9 @@ struct ServedDirectoryTests {
             "sub/%2e%2e/%2e%2e/secret.gmi", "a.gmi%00", "a.gmi/", ".//a.gmi",
             "pipe.gmi", "self/up.gmi", "%00",
         ]
-        try write(paths.map { "=> /\($0)\n" }.joined(), to: "site/index.gmi")
+        try home.write(paths.map { "=> /\($0)\n" }.joined(), to: "site/index.gmi")
         let selectors = ["/../secret.gmi", "/self/../../secret.gmi", "/up.gmi", "//etc/passwd"]
-        try write(
+        try home.write(
             selectors.map { "0x\t\($0)\th.test\t70\r\n" }.joined(), to: "site/index")
         for (url, names) in [("gemini://h.test/", paths), ("gopher://h.test/", selectors)] {
             for (number, name) in names.enumerated() {
@@ -97,7 +90,8 @@ struct ServedDirectoryTests {
 
     @Test func otherPagesComeFromTheirServers() throws {
         let capsule = try Capsule(page: Array("20 text/gemini\r\n# of the network\n".utf8))
-        try write("# of the directory\n=> ../up\n=> \(capsule.place)/x\n", to: "site/index.gmi")
+        try home.write(
+            "# of the directory\n=> ../up\n=> \(capsule.place)/x\n", to: "site/index.gmi")
         let url = capsule.place + "/~me/"
         #expect(try get("-k", url).text.hasPrefix("# of the directory"))
         for number in ["1", "2"] {
@@ -108,11 +102,11 @@ struct ServedDirectoryTests {
     }
 
     @Test func menusAreRead() throws {
-        try write(
+        try home.write(
             "iHello\tx\tx\t1\r\n0A\t/a.txt\th.test\t70\r\n1D\t/d\th.test\t70\r\n"
                 + "1N\t/n/\th.test\t70\r\n", to: "site/index")
-        try write("text\n", to: "site/a.txt")
-        try write("0A\t/a.txt\th.test\t70\r\n", to: "site/d/index")
+        try home.write("text\n", to: "site/a.txt")
+        try home.write("0A\t/a.txt\th.test\t70\r\n", to: "site/d/index")
         let links = try smallweb.run(["open", "--from-dir", "site", "gopher://h.test/", "2"])
         #expect(links.text.contains("gopher://h.test/0/a.txt"), "\(links.text) \(links.errors)")
         #expect(try get("gopher://h.test/0/a.txt").text == "text\n")
@@ -132,10 +126,10 @@ struct ServedDirectoryTests {
         var page = "# Index\n=> /~me/sub/\n=> gone.gmi\n=> \(place)/there\n=> \(place)/broken\n"
         for number in 0..<40 {
             page += "=> page\(number).gmi\n"
-            try write("# \(number)\n=> index.gmi\n", to: "site/page\(number).gmi")
+            try home.write("# \(number)\n=> index.gmi\n", to: "site/page\(number).gmi")
         }
-        try write(page, to: "site/index.gmi")
-        try write("# Sub\n=> gone-too\n=> ../page1.gmi\n", to: "site/sub/index.gmi")
+        try home.write(page, to: "site/index.gmi")
+        try home.write("# Sub\n=> gone-too\n=> ../page1.gmi\n", to: "site/sub/index.gmi")
         let words = [
             "crawl", "-k", "--check", "--scope", "prefix", "--from-dir", "site", place + "/~me/",
         ]
@@ -152,16 +146,16 @@ struct ServedDirectoryTests {
         #expect(asked.allSatisfy { !$0.contains("~me") }, "\(asked)")
         // Mended, it says so.
         let whole = page.replacing("=> gone.gmi\n", with: "").replacing("/broken", with: "/there")
-        try write(whole, to: "site/index.gmi")
-        try write("# Sub\n", to: "site/sub/index.gmi")
+        try home.write(whole, to: "site/index.gmi")
+        try home.write("# Sub\n", to: "site/sub/index.gmi")
         let mended = try smallweb.run(words + ["--per-host-delay", "0"])
         #expect(mended.status == 0 && mended.text.isEmpty, "\(mended.text) \(mended.errors)")
     }
 
     /// A server that is not there yet keeps no page of the directory from being checked.
     @Test func aServerThatIsNotThereIsNoReason() throws {
-        try write("=> /other\n=> a.gmi\n=> b.gmi\n=> c.gmi\n", to: "site/index.gmi")
-        for name in ["a", "b", "c"] { try write("=> \(name)/none\n", to: "site/\(name).gmi") }
+        try home.write("=> /other\n=> a.gmi\n=> b.gmi\n=> c.gmi\n", to: "site/index.gmi")
+        for name in ["a", "b", "c"] { try home.write("=> \(name)/none\n", to: "site/\(name).gmi") }
         let result = try smallweb.run([
             "crawl", "--check", "--from-dir", "site", "gemini://nowhere.invalid/~me/",
         ])
@@ -174,8 +168,8 @@ struct ServedDirectoryTests {
     @Test func aPageThatCannotBeReadIsNoSuccess() throws {
         var smallweb = smallweb
         smallweb.isUnprivileged = true
-        try write("=> a.gmi\n", to: "site/index.gmi")
-        try write("x", to: "site/a.gmi")
+        try home.write("=> a.gmi\n", to: "site/index.gmi")
+        try home.write("x", to: "site/a.gmi")
         try smallweb.set(0o000, of: home.file("site/a.gmi"))
         let words = ["--from-dir", "site", "gemini://h.test/"]
         #expect(try smallweb.run(["crawl", "--check"] + words).status == 26)
@@ -184,8 +178,8 @@ struct ServedDirectoryTests {
     }
 
     @Test func wordsThatMakeNoSenseAreRefused() throws {
-        try write("x", to: "site/index.gmi")
-        try write("x", to: "file")
+        try home.write("x", to: "site/index.gmi")
+        try home.write("x", to: "file")
         let url = "gemini://h.test/"
         for (words, status) in [
             (["get", "--from-dir", "none", url], 26), (["get", "--from-dir", "file", url], 2),
@@ -205,7 +199,7 @@ struct ServedDirectoryTests {
             let result = try smallweb.run(words)
             #expect(result.status == status, "\(words) \(result.errors)")
         }
-        try write("cache = true\n", to: "config")
+        try home.write("cache = true\n", to: "config")
         #expect(try get("-K", home.file("config"), url).text == "x")
     }
 
@@ -248,7 +242,7 @@ struct ServedDirectoryTests {
 
     /// A page from elsewhere, by its base, leads to no file.
     @Test func aBaseElsewhereLeadsToNoFile() throws {
-        try write("S3CRET", to: "secret.gmi")
+        try home.write("S3CRET", to: "secret.gmi")
         let page = "=> file://\(home.file("secret.gmi")) x\n"
         let words = ["open", "--content-type", "text/gemini", "--base", "gemini://h.test/"]
         let result = try smallweb.run(words + ["/dev/stdin", "1"], stdin: page)

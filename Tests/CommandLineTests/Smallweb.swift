@@ -40,6 +40,14 @@ struct Smallweb {
                     && !isDirectory.boolValue
             }
         }
+        /// Writes a file, with the directories above it.
+        func write(_ text: String, to name: String) throws {
+            let place = URL(fileURLWithPath: file(name))
+            try FileManager.default.createDirectory(
+                at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+            try Data(text.utf8).write(to: place)
+        }
+
         func content(_ name: String) -> [UInt8]? {
             // FileManager's own way leaks when the file is empty (Swift 6.3.1).
             FileHandle(forReadingAtPath: file(name)).map { Array($0.readDataToEndOfFile()) }

@@ -156,24 +156,30 @@ package final class Fetcher: Sendable {
             to: request, with: handler.carried(from: request, status: nil, isSameOrigin: false))
     }
 
-    /// The request for a URL that the reply to another has named, by the rules of a redirect.
+    /// The request for a URL that a page has named in its place, and the fetcher for it, by the
+    /// rules of a redirect.
     ///
+    /// - Parameter connection: The page's.
     /// - Throws: `redirect-refused`, and what ``request(_:)`` throws.
-    package func onward(from request: Request, to uri: URI) throws(FetchError) -> Request {
+    package func onward(
+        from request: Request, _ connection: Connection?, to uri: URI
+    ) throws(FetchError) -> (fetcher: Fetcher, request: Request) {
         let next = try self.request(uri)
         let isSameOrigin = next.isSameOrigin(as: request)
-        guard options.redirects.allows(from: request.scheme, to: uri.scheme),
+        let other = try afterRedirect(to: next.uri)
+        let way = try options.network.way(request, self)
+        let nextWay = try options.network.way(next, other)
+        guard options.redirects.follows, way.isDirect || nextWay != .direct,
+            options.redirects.allows(from: request.scheme, to: uri.scheme),
             isSameOrigin || !next.scheme.isForeign(uri.port) && isForAll(request)
         else {
             throw FetchError(
                 .redirectRefused, .body, "the page's feed is at another place: \(uri.display)",
                 remedy: .fetchAlone)
         }
-        let handler = registry[request.scheme.name]?.handler
-        return handler.map {
-            request.onward(
-                to: next, with: $0.carried(from: request, status: nil, isSameOrigin: isSameOrigin))
-        } ?? next
+        // Nothing is left out: it is for all, or for the same place.
+        let carried = Request.Carried(request.options)
+        return (other.onward(from: connection), request.onward(to: next, with: carried))
     }
 
     /// True if another place may get a request as it is: neither it nor the client certificate

@@ -57,8 +57,13 @@ extension Fetcher {
     package func refusingPrivate() -> Fetcher { changed { $0.resolver.refusesPrivate = true } }
 
     /// The fetcher for what a reply names: from the internet it leads to no private address.
-    package func onward(from connection: Connection?) -> Fetcher {
-        connection?.isPrivate ?? false ? self : refusingPrivate()
+    func onward(from connection: Connection?) -> Fetcher {
+        // A proxy's own address says nothing of the page's.
+        let isPrivate = connection.map { connection in
+            connection.proxy == nil
+                ? connection.isPrivate : Resolver.isPrivate(literal: connection.endpoint.host)
+        }
+        return isPrivate ?? false ? self : refusingPrivate()
     }
 
     /// The fetcher for a URL that a person has named for this request: if it is one of a file of

@@ -77,7 +77,8 @@ public struct Link: Sendable {
 
     /// True for the feed of an HTML page.
     var isFeed: Bool {
-        let relations = String(decoding: rel, as: UTF8.self).lowercased().split(separator: " ")
+        let relations = String(decoding: rel, as: UTF8.self).lowercased().split(
+            whereSeparator: \.isWhitespace)
         return element == "link" && relations.contains("alternate")
             && Self.feedTypes.contains(type.flatMap { MediaType($0).essence } ?? "")
     }

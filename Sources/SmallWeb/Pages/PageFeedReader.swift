@@ -163,7 +163,7 @@ package final class PageFeedReader: PageSink {
         guard !isDocument else { return }
         switch line.content {
         case .block(let block):
-            if headings != nil { addHeadings(in: line.bytes, at: block.line) }
+            if headings != nil && line.isIncluded { addHeadings(in: line.bytes, at: block.line) }
             add(block, links, line.isIncluded)
         case .item(let item): add(item, links().first)
         case .text: addHeading(line.bytes, number: line.number)
@@ -182,8 +182,11 @@ package final class PageFeedReader: PageSink {
     }
 
     private func add(_ block: TextBlock, _ links: () -> [Link], _ isIncluded: Bool) {
-        if headings == nil, case .heading(let level) = block.kind, begin(block, level, isIncluded) {
-            return
+        let leads = block.links.contains { !$0.isEmbedded }
+        if headings == nil, case .heading(let level) = block.kind {
+            // A heading with a link is about its target.
+            if leads && level <= day?.level ?? 0 { endDay() }
+            if !leads && begin(block, level, isIncluded) { return }
         }
         switch block.kind {
         case .heading(1) where title == nil && !block.runs.isEmpty:
@@ -194,17 +197,20 @@ package final class PageFeedReader: PageSink {
         default: break
         }
         guard isIncluded, block.runs.contains(where: { $0.link != nil }) else { return }
+        let start = page?.kind.isMarkup == true && leads ? Self.day(of: block) : nil
         // A prompt asks for input: nothing is there to be read.
-        // A block of a gemtext link begins with its label.
-        var start = block.runs.first?.link == nil ? DatedText(start: block.text[...])?.day : nil
-        let isAlone = block.links.count { !$0.isEmbedded } == 1 && page?.kind.isMarkup == true
-        if isAlone && block.text.count <= Self.labelBytesMax {
-            start = start ?? DatedText(item: block.text[...])?.day
-        }
         for (source, link) in zip(block.links, links()) where !source.isPrompt {
             if alternate == nil && link.isFeed { alternate = link.uri }
             if !link.isEmbedded { add(link, start) }
         }
+    }
+
+    /// The date before the links of a block of HTML, or beside its only one.
+    private static func day(of block: TextBlock) -> CivilDay? {
+        let text = block.text[...]
+        let isShort = text.count <= labelBytesMax && block.links.count { !$0.isEmbedded } == 1
+        let start = block.runs.first?.link == nil ? DatedText(start: text) : nil
+        return (start ?? (isShort ? DatedText(item: text) : nil))?.day
     }
 
     /// - Parameter start: The date of its block.
@@ -287,7 +293,7 @@ package final class PageFeedReader: PageSink {
 
     /// Adds a heading with a date; its entry leads to the heading itself.
     private func add(_ heading: [UInt8], _ dated: DatedText) {
-        let hasSections = page?.kind == .gemtext || page?.kind == .html
+        let hasSections = page?.kind == .gemtext || page?.kind.isMarkup == true
         guard rules.heading == nil || hasSections, var uri = page?.base else { return }
         uri.fragment = PercentEncoding.encode(heading)
         add(uri.description, dated, heading[...])

@@ -51,10 +51,9 @@ package final class Reply {
     private let sinks: [any EventSink]
     private let pace: Pace?
     private let registry: Registry
-    /// `nil` without a sink for lines.
     /// Bytes of a page that are read at once.
     private static let pieceBytesMax = 16_384
-
+    /// `nil` without a sink for lines.
     private var page: PageReader?
     private var pageSinks: [any PageSink] = []
     /// True from the head of a wanted reply on.

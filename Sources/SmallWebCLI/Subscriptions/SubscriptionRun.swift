@@ -266,12 +266,16 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
         else { return .end(ending) }
         isOnward = true
         noteMove()
-        let next = try fetcher.onward(from: request, to: uri)
+        if let hold = hold(place(of: uri)) {
+            isHeld = true
+            throw hold
+        }
+        let next = try fetcher.onward(from: request, log.connection, to: uri)
         messages.note(
             asked.url ?? "", Note("feed-of-page", "reading the page's feed: \(uri.display)"))
-        job.fetcher = fetcher.onward(from: log.connection)
+        job.fetcher = next.fetcher
         self.reader = nil
-        return .fetch(reply(to: next, job.fetcher))
+        return .fetch(reply(to: next.request, next.fetcher))
     }
 
     /// The error for a host in back-off; `nil` if it may be contacted.
