@@ -11,7 +11,8 @@ struct HTTPValidator {
 
     /// `nil` for a request that is conditional or partial already, or is neither GET nor HEAD.
     init?(_ request: Request, _ options: HTTPOptions) {
-        guard let text = request.validator?.text, ["GET", "HEAD"].contains(options.method ?? "GET"),
+        guard let text = request.validator?.text,
+            ["GET", "HEAD"].contains(options.method ?? "GET"),
             options.body == nil, options.resumeOffset == nil,
             !options.fields.contains(where: { Self.conditions.contains($0.name.lowercased()) })
         else { return nil }

@@ -126,7 +126,8 @@ import Testing
         smallweb.environment = ["PAGER": "cat", "LC_ALL": "C.UTF-8"]
         try Data("x".utf8).write(to: URL(fileURLWithPath: smallweb.home.file("up")))
         for command in Self.commands(scheme) {
-            let isInsecure = scheme == "https" && !["trust", "history", "warc"].contains(command[0])
+            let isInsecure =
+                scheme == "https" && !["trust", "history", "warc"].contains(command[0])
             var words = command.map { names[$0] ?? $0 }
             if isInsecure { words.insert("-k", at: 1) }
             let screen = try Screen(isTerminal: true)

@@ -111,7 +111,8 @@ import Testing
             peer.write("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nETag: \"a\"\r\n\r\nabc")
         }
         let url = "http://127.0.0.1:\(server.port)/"
-        #expect(try smallweb.run(["--etag-save", "t", "--if-changed", "-o", "f", url]).status == 18)
+        #expect(
+            try smallweb.run(["--etag-save", "t", "--if-changed", "-o", "f", url]).status == 18)
         #expect(!smallweb.home.names.contains("t"))
     }
 }

@@ -40,21 +40,22 @@ internal import Testing
         #expect(try read(Array(page.utf8)).links == [url])
     }
 
-    @Test(arguments: [
-        ("text/html", "<meta charset=utf-8>", [0xE4], "\u{FFFD}"),
-        ("text/html; charset=utf-8", "<meta charset=iso-8859-1>", [0xC3, 0xA4], "\u{E4}"),
-        ("text/html; charset=iso-8859-1", "<meta charset=utf-8>", [0x80], "\u{20AC}"),
-        ("text/html; charset=nonsense", "", [0xC3, 0xA4], "\u{E4}"),
-        ("text/html", "<meta charset=nonsense>", [0xC3, 0xA4], "\u{E4}"),
-        ("text/html", "<meta charset=koi8-r>", [0xC1], "\u{430}"),
-        ("text/html", "", [0xE4, 0x61], "\u{E4}a"),
-        // It changes in the middle.
-        ("text/html", "\u{E4}", Array(repeating: 0x61, count: 2000) + [0xE4], "\u{FFFD}"),
-        (
-            "text/html", String(repeating: " ", count: 1024) + "<meta charset=koi8-r>",
-            [0xC3, 0xA4], "\u{E4}"
-        ),
-    ] as [(String, String, [UInt8], String)])
+    @Test(
+        arguments: [
+            ("text/html", "<meta charset=utf-8>", [0xE4], "\u{FFFD}"),
+            ("text/html; charset=utf-8", "<meta charset=iso-8859-1>", [0xC3, 0xA4], "\u{E4}"),
+            ("text/html; charset=iso-8859-1", "<meta charset=utf-8>", [0x80], "\u{20AC}"),
+            ("text/html; charset=nonsense", "", [0xC3, 0xA4], "\u{E4}"),
+            ("text/html", "<meta charset=nonsense>", [0xC3, 0xA4], "\u{E4}"),
+            ("text/html", "<meta charset=koi8-r>", [0xC1], "\u{430}"),
+            ("text/html", "", [0xE4, 0x61], "\u{E4}a"),
+            // It changes in the middle.
+            ("text/html", "\u{E4}", Array(repeating: 0x61, count: 2000) + [0xE4], "\u{FFFD}"),
+            (
+                "text/html", String(repeating: " ", count: 1024) + "<meta charset=koi8-r>",
+                [0xC3, 0xA4], "\u{E4}"
+            ),
+        ] as [(String, String, [UInt8], String)])
     func findsTheCharset(
         _ type: String, _ before: String, _ bytes: [UInt8], _ end: String
     ) throws {

@@ -5,11 +5,15 @@ public import SmallWebTransport
 
 /// Fetches URLs of the schemes of ``Registry/builtIn`` and of added plugins.
 ///
-/// Three ways in, all with the same rules for redirects, trust and limits:
-/// ``fetch(_:input:limits:)`` collects a page, ``events(_:input:limits:)`` is the fetch as it
-/// happens, and ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)`` fetches many.
+/// Four ways in, all with the same rules for redirects, trust and limits:
+/// ``fetch(_:input:limits:timeout:)-(String,_,_,_)`` collects a page,
+/// ``response(_:input:limits:timeout:isolation:)-(String,_,_,_,_)`` leaves its body to be read,
+/// ``events(_:input:limits:)-(String,_,_)`` is the fetch as it happens, and
+/// ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)`` fetches many.
+///
 /// All may be called from any task, and at the same time; cancelling the task ends the fetch and
-/// closes its connection.
+/// closes its connection. What it throws then is a ``FetchError`` with the outcome `interrupted`,
+/// as all errors here are typed, and never a `CancellationError`.
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
 public struct Client: Sendable {
@@ -96,13 +100,14 @@ public struct Client: Sendable {
     ///   - url: A full URL, with its scheme; an international host becomes its A-labels.
     ///   - input: Input that a server asked for, or is sent: search words, an answer, a body.
     ///   - limits: Limits of time, and of the page's size.
+    ///   - timeout: Time for all of it, redirects included; `nil` for that of `limits`.
     /// - Returns: The page, even if it is a refusal: see ``Page/outcome``.
     /// - Throws: The reason for a missing or incomplete reply.
     public func fetch(
-        _ url: String, input: String? = nil, limits: Limits = .page
+        _ url: String, input: String? = nil, limits: Limits = .page, timeout: Duration? = nil
     ) async throws(FetchError) -> Page {
         do throws(FetchError) {
-            return try await page(request(url, input: input, limits: limits))
+            return try await page(request(url, input: input, limits: limits.within(timeout)))
         } catch {
             throw error.of(url)
         }
@@ -150,6 +155,13 @@ public struct Client: Sendable {
 extension Limits {
     /// Limits for a page that is kept in memory: at most 16 MiB.
     public static var page: Limits { Limits(bodyBytesMax: 16 << 20) }
+
+    func within(_ timeout: Duration?) -> Limits {
+        guard let timeout else { return self }
+        var limits = self
+        limits.totalSeconds = timeout.inSeconds
+        return limits
+    }
 }
 
 extension Registry {

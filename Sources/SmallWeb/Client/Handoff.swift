@@ -8,6 +8,7 @@ extension Client {
         private let handoff = Handoff<Element>()
         private let task = Locked<Task<Void, Never>?>(nil)
         private let produce: @Sendable (Handoff<Element>) async throws(FetchError) -> Void
+        private var unread: Element?
 
         /// - Parameter produce: Puts one element after the other; returns at the end.
         init(_ produce: @escaping @Sendable (Handoff<Element>) async throws(FetchError) -> Void) {
@@ -15,6 +16,9 @@ extension Client {
         }
 
         deinit { task.withLock { $0 }?.cancel() }
+
+        /// Makes an element that was read the next one again.
+        func unread(_ element: Element) { unread = element }
 
         /// The next element; `nil` after the last.
         ///
@@ -28,6 +32,7 @@ extension Client {
 
         /// The next element; `nil` after the last.
         public func next() async throws(FetchError) -> Element? {
+            if let element = unread.take() { return element }
             let task = task.withLock { task in
                 if let task { return task }
                 let (produce, handoff) = (produce, handoff)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
 
-/// A complete reply, collected by ``Client/fetch(_:input:limits:)``.
+/// A complete reply, collected by ``Client/fetch(_:input:limits:timeout:)``.
 public struct Page: Sendable {
     /// The result of the fetch, with all that is known about it.
     public let ending: Ending

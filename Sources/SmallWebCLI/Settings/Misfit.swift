@@ -65,8 +65,9 @@ extension Settings {
         guard fetch.condition != nil else { return nil }
         var asked = request
         asked.options = fetch.options
-        guard fetch.input != nil
-            || registry[request.scheme.name]?.handler.carriesData(asked) ?? false
+        guard
+            fetch.input != nil
+                || registry[request.scheme.name]?.handler.carriesData(asked) ?? false
         else { return nil }
         return ([.timeCond, .etagCompare], "where --data or --request sends more than a question")
     }
