@@ -21,6 +21,7 @@
 # make dist-roots .build/dist in bare Debian roots and in a container; needs root
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual and the documents as a web site in .build/web
+# make api        writes the public declarations into docs/api, which make docc compares
 # make docc       the documentation of the library as web pages in .build/docc/html, for a server
 
 PREFIX ?= /usr/local
@@ -72,7 +73,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents pairs \
 	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle \
-	pages-oracle soak loopback pictures web docc sanitize format lint clean
+	pages-oracle soak loopback pictures web docc api sanitize format lint clean
 
 all: build
 
@@ -331,6 +332,10 @@ web: all-deps
 # From the modules of the debug build, which the tests have made.
 docc: debug-binaries
 	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc
+
+# The public declarations, after a change that is wanted.
+api: debug-binaries
+	SWIFT='$(SWIFT)' python3 docs/packaging/docc.py .build/debug .build/docc --update
 
 # With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs

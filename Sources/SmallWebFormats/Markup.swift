@@ -8,6 +8,7 @@ internal import SmallWebCore
 /// equal bytes.
 public struct MarkupWriter: Sendable {
     /// The language of the fragment.
+    @nonexhaustive
     public enum Format: Sendable {
         /// Elements of HTML 5, without a document around them.
         case html

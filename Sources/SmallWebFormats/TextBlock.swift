@@ -8,6 +8,7 @@ public import SmallWebCore
 /// gets no mark.
 public struct TextBlock: Sendable, Hashable {
     /// The kind of a block.
+    @nonexhaustive
     public enum Kind: Sendable, Hashable {
         /// The level, 1 to 6.
         case heading(Int)

@@ -182,6 +182,7 @@ private final class RecordOutput: Output, RecordTarget {
 /// Options for the records of requests.
 public struct RecordOptions: Sendable {
     /// The form of a body in its record.
+    @nonexhaustive
     public enum BodyForm: String, Sendable, CaseIterable {
         /// Text if the body is text, otherwise base64.
         case auto

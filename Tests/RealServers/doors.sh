@@ -255,7 +255,7 @@ smtp_checks() {
 # network of its own, where it has one of the internet's.
 doi_gateway() {
     local root=$work/doi
-    mkdir "$root"
+    mkdir -p "$root/temp"
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$root/ca.key" \
         -out "$root/ca.crt" -days 30 -subj "/CN=An authority" 2>"$err"
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -keyout "$root/site.key" \
@@ -270,6 +270,11 @@ error_log stderr;
 events { }
 http {
     access_log $root/access.log;
+    client_body_temp_path $root/temp/body;
+    proxy_temp_path $root/temp/proxy;
+    fastcgi_temp_path $root/temp/fastcgi;
+    uwsgi_temp_path $root/temp/uwsgi;
+    scgi_temp_path $root/temp/scgi;
     server {
         listen $gateway:443 ssl;
         ssl_certificate $root/site.crt;

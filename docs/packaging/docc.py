@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The documentation of the library, by the toolchain's docc, from the modules of a debug build.
 
-usage: docc.py BUILD DIRECTORY
+usage: docc.py BUILD DIRECTORY [--update]
 
-The code of the articles must compile, each public name be a topic, and docc say nothing.
+The code of the articles must compile, each public name be a topic, and docc say nothing. The
+public declarations must be those of docs/api, so that a change of them is seen in a diff.
 """
 
+import difflib
 import glob
 import json
 import os
@@ -14,7 +16,7 @@ import subprocess
 import sys
 
 root = os.path.realpath(os.path.dirname(__file__) + "/../..")
-build, target = map(os.path.realpath, sys.argv[1:])
+build, target = map(os.path.realpath, sys.argv[1:3])
 catalog = root + "/Sources/SmallWeb/SmallWeb.docc"
 graphs = target + "/graphs"
 
@@ -73,6 +75,21 @@ for module in MODULES:
         name = symbol["pathComponents"][0]
         if "\n- ``%s``\n" % name not in page:
             sys.exit("%s.md: %s is not among the topics" % (module, name))
+
+for module in MODULES:
+    lines = set()
+    for path in glob.glob("%s/%s.symbols.json" % (graphs, module)) + glob.glob(
+            "%s/%s@*.symbols.json" % (graphs, module)):
+        for symbol in json.load(open(path))["symbols"]:
+            declaration = "".join(part["spelling"] for part in symbol["declarationFragments"])
+            lines.add("%s: %s\n" % (".".join(symbol["pathComponents"]),
+                                    " ".join(declaration.split())))
+    name = "docs/api/%s.txt" % module
+    if sys.argv[3:] == ["--update"]:
+        open(root + "/" + name, "w").writelines(sorted(lines))
+    elif changes := list(difflib.unified_diff(
+            open(root + "/" + name).readlines(), sorted(lines), name, "the sources")):
+        sys.exit("".join(changes) + "make api writes these declarations down")
 
 # What a module adds to a type that is exported, it adds to SmallWeb's.
 for exported in EXPORTED:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 public import SmallWebCore
+internal import SmallWebPlugins
 
 /// A complete reply, collected by ``Client/fetch(_:input:limits:timeout:)``.
 public struct Page: Sendable {
@@ -21,6 +22,25 @@ public struct Page: Sendable {
         facts.merge(parts.facts)
         self.facts = facts
         self.plugins = plugins
+    }
+
+    /// A page that was not fetched, for previews and tests.
+    ///
+    /// - Parameters:
+    ///   - url: Its URL.
+    ///   - body: The body's bytes, in the charset of `mediaType`.
+    ///   - mediaType: The media type of the body.
+    ///   - items: The lines of a menu.
+    /// - Throws: `bad-url`.
+    public init(
+        _ url: String, _ body: [UInt8], _ mediaType: MediaType, items: [Item] = []
+    ) throws(FetchError) {
+        let ending = Ending(
+            outcome: .ok, completeness: .complete, uri: try URI(parsing: url),
+            head: Head(.success, mediaType: mediaType), bodyBytes: body.count)
+        var parts = Parts()
+        (parts.body, parts.items) = (body, items)
+        self.init(ending, parts, .builtIn)
     }
 
     /// The page's URL, after redirects.

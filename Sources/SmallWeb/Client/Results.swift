@@ -3,7 +3,7 @@ public import SmallWebCore
 internal import SmallWebTransport
 
 /// Options for fetching many URLs with a ``Client``.
-public struct RunOptions: Sendable {
+public struct RunOptions: Sendable, Hashable {
     /// Fetches of one host and port at a time, 1 or more.
     public var perHost: Int
     /// Least time between any two starts.
@@ -67,7 +67,7 @@ extension RunOptions {
 }
 
 /// The result of one of many requests.
-public struct FetchResult: Sendable {
+public struct FetchResult: Sendable, Identifiable {
     /// Index of the request, from 0.
     public let index: Int
     /// The request, unchanged.
@@ -79,6 +79,18 @@ public struct FetchResult: Sendable {
 
     /// The URL, unchanged.
     public var url: String { request.url }
+    /// ``index``.
+    public var id: Int { index }
+
+    /// A result, for previews and tests.
+    public init(
+        index: Int, request: RunRequest, attempts: Int = 1, result: Result<Page, FetchError>
+    ) {
+        self.index = index
+        self.request = request
+        self.attempts = attempts
+        self.result = result
+    }
 
     /// The page.
     ///

@@ -3,7 +3,7 @@ public import SmallWebCore
 package import SmallWebFormats
 
 /// A link of a page, or a line of a menu that leads nowhere.
-public struct Link: Sendable {
+public struct Link: Sendable, Hashable {
     /// The kind of its target, as far as its URL or its menu tells.
     public let kind: Item.Kind
     /// Absolute; `nil` when it leads nowhere, or its target cannot be a URL.
@@ -33,6 +33,17 @@ public struct Link: Sendable {
 
     /// The label; may be empty, and may hold control characters.
     public var label: String { String(decoding: text, as: UTF8.self) }
+
+    /// A link that was not read from a page, for previews and tests.
+    ///
+    /// - Throws: `bad-url`.
+    public init(
+        _ url: String, label: String = "", kind: Item.Kind = .link
+    ) throws(FetchError) {
+        (uri, raw, text) = (try URI(parsing: url), Array(url.utf8), Array(label.utf8))
+        (self.kind, line, element, rel, type) = (kind, 1, "", [], nil)
+        (isEmbedded, isNofollow) = (false, false)
+    }
 
     /// A link of a block. A prompt whose target takes no data is a link like any other.
     ///

@@ -3,6 +3,7 @@ package import SmallWebCore
 
 extension TrustStore {
     /// Rules to judge a server's key, always before a byte of the request is sent.
+    @nonexhaustive
     public enum Policy: Sendable, Hashable {
         /// Pin the key at the first visit, insist on it afterwards. Dates and names are only noted.
         case tofu

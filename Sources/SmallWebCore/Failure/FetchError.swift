@@ -27,7 +27,8 @@ public struct FetchError: Error, Sendable, Hashable {
     private var parts: Shared<Parts>
 
     /// The part of a fetch that failed.
-    public enum Phase: String, Sendable, Hashable {
+    @nonexhaustive
+    public enum Phase: String, Sendable, Hashable, Codable {
         case input, resolve, connect, proxy, tls, send, header, body, output, plugin
     }
 
@@ -52,13 +53,13 @@ public struct FetchError: Error, Sendable, Hashable {
         get { parts.value.errnoName }
         set { parts.value.errnoName = newValue }
     }
-    /// Advice for the user, as one line; `nil` when ``remedy`` gives it.
+    /// Advice for the user, as one line, where there is some.
     public var hint: String? {
         get { parts.value.hint }
         set { parts.value.hint = newValue }
     }
     /// A remedy, where programs have options or commands for it.
-    public var remedy: FetchError.Remedy? {
+    package var remedy: FetchError.Remedy? {
         get { parts.value.remedy }
         set { parts.value.remedy = newValue }
     }
@@ -109,7 +110,7 @@ public struct FetchError: Error, Sendable, Hashable {
     }
 
     /// An error with a remedy, if there is one.
-    public init(
+    package init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
         remedy: FetchError.Remedy?, expected: String? = nil, actual: String? = nil
     ) {
@@ -200,9 +201,9 @@ package func usageError(_ message: String, hint: String? = nil) -> FetchError {
 
 extension FetchError {
     /// A remedy for a failure, as a fact: each program maps it to its own option or command.
-    public enum Remedy: Sendable, Hashable {
+    package enum Remedy: Sendable, Hashable {
         /// A limit of a fetch.
-        public enum Limit: Sendable, Hashable {
+        package enum Limit: Sendable, Hashable {
             case connectTime, silence, totalTime, bodyBytes, redirects, openFiles, threads, pause
         }
 

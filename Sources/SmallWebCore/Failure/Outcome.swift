@@ -5,7 +5,8 @@
 /// The raw value is the JSON word, ``exitStatus`` the process exit status, and ``summary`` the
 /// sentence of the manual page's table. Never reword or renumber one: programs depend on them.
 /// Statuses 1 to 100 have curl's meaning of the number, except ``temporaryFailure``.
-public enum Outcome: String, CaseIterable, Sendable, Hashable {
+@nonexhaustive
+public enum Outcome: String, CaseIterable, Sendable, Hashable, Codable {
     case ok
     case unsupportedScheme = "unsupported-scheme"
     case usage

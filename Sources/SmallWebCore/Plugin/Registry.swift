@@ -77,7 +77,7 @@ public struct Registry: Sendable {
 
     /// The scheme assumed for hosts without one in stores of keys and identities; `nil` when no
     /// plugin claims that.
-    public var schemeOfHosts: Scheme? { schemes.first { $0.isDefaultForHosts } }
+    package var schemeOfHosts: Scheme? { schemes.first { $0.isDefaultForHosts } }
 
     /// All schemes, by name.
     public var schemes: [Scheme] {

@@ -118,6 +118,7 @@ extension Connection {
     }
 
     /// The verdict of the system's certificate authorities on a certificate.
+    @nonexhaustive
     public enum Authority: Sendable, Hashable {
         /// Not asked for, because reading all authorities is slow.
         case unchecked
@@ -127,7 +128,8 @@ extension Connection {
     }
 
     /// A single problem of a certificate.
-    public enum Problem: String, Sendable, Hashable, CaseIterable {
+    @nonexhaustive
+    public enum Problem: String, Sendable, Hashable, Codable, CaseIterable {
         case expired = "cert-expired"
         case notYetValid = "cert-not-yet-valid"
         case otherName = "cert-name-mismatch"
@@ -198,7 +200,8 @@ extension Connection {
     /// The judgement of the server's key.
     public struct Trust: Sendable, Hashable {
         /// The result of the judgement.
-        public enum Verdict: String, Sendable, Hashable {
+        @nonexhaustive
+        public enum Verdict: String, Sendable, Hashable, Codable {
             case firstUse = "first-use"
             case match, renewed, skipped
             /// Another key than the one known, and a person accepted it.
@@ -210,7 +213,8 @@ extension Connection {
         }
 
         /// The rules for accepting keys; `none` accepts every key.
-        public enum Policy: String, Sendable, Hashable {
+        @nonexhaustive
+        public enum Policy: String, Sendable, Hashable, Codable {
             case tofu, ca, both, locked, ask, pin
             case skip = "none"
         }

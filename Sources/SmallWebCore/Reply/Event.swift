@@ -8,6 +8,7 @@
 //
 // An event passes many hands. The rare and large one is indirect, so that all are cheap to copy; a
 // head and a connection are one reference anyway.
+@nonexhaustive
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
@@ -140,7 +141,8 @@ extension Head {
     }
 
     /// The reply's class, the same words for every protocol.
-    public enum Class: String, CaseIterable, Sendable, Hashable {
+    @nonexhaustive
+    public enum Class: String, CaseIterable, Sendable, Hashable, Codable {
         case success, input, redirect
         case temporaryFailure = "temporary-failure"
         case permanentFailure = "permanent-failure"
@@ -160,7 +162,8 @@ extension Head {
     }
 
     /// The source of a body's type when no header gives it.
-    public enum TypeSource: String, Sendable, Hashable {
+    @nonexhaustive
+    public enum TypeSource: String, Sendable, Hashable, Codable {
         /// The type of the menu item that leads there.
         case itemType = "item-type"
         /// The end of its name.
@@ -173,9 +176,10 @@ extension Head {
 }
 
 /// One line of a menu or listing.
-public struct Item: Sendable, Hashable {
+public struct Item: Sendable, Hashable, Codable {
     /// The kind of a line's target.
-    public enum Kind: String, Sendable, Hashable {
+    @nonexhaustive
+    public enum Kind: String, Sendable, Hashable, Codable {
         case link, menu, text, binary, image, search, telnet, external, info, error, input
         /// A name of a version, such as a branch: no line of a page, and no link.
         case reference
@@ -240,7 +244,7 @@ extension Ending {
 }
 
 /// A remark: `code` is for programs and stable.
-public struct Note: Sendable, Hashable {
+public struct Note: Sendable, Hashable, Codable {
     /// A stable word for programs.
     public let code: String
     /// One line for people, without a full stop.
@@ -259,7 +263,8 @@ public struct Note: Sendable, Hashable {
 }
 
 /// The proof, or lack of it, that the body is complete.
-public enum Completeness: String, Sendable, Hashable {
+@nonexhaustive
+public enum Completeness: String, Sendable, Hashable, Codable {
     /// The protocol proved that nothing is missing.
     case complete
     /// The protocol cannot tell an end from a cut.
@@ -286,7 +291,7 @@ public final class Ending: @unchecked Sendable {
     /// The reason of an outcome other than `ok`, for people, without the URL.
     public package(set) var message: String?
     /// A remedy for the outcome.
-    public package(set) var remedy: FetchError.Remedy?
+    package var remedy: FetchError.Remedy?
     /// The last hop's connection; `nil` when none was needed.
     public package(set) var connection: Connection?
     /// Completion times of the steps of the fetch.

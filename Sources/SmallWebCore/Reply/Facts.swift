@@ -52,6 +52,7 @@ public struct Facts: Sendable, Hashable {
 
 extension Facts {
     /// One value of ``Facts``.
+    @nonexhaustive
     public enum Value: Sendable, Hashable {
         /// A value that is not known.
         case none

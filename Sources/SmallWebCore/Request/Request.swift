@@ -201,6 +201,7 @@ extension Request {
 /// A place to connect to, not yet resolved.
 public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     /// The encryption of a connection.
+    @nonexhaustive
     public enum Security: Sendable, Hashable {
         case none, tls
     }

@@ -5,6 +5,7 @@ extension Request {
     /// completion and config file treat it like built-in options, and a request carries its value.
     public struct Option: Sendable {
         /// The kind of value.
+        @nonexhaustive
         public enum Kind: Sendable, Hashable {
             case flag
             /// The value's name in help texts.
@@ -16,6 +17,7 @@ extension Request {
         }
 
         /// The requests that accept the option.
+        @nonexhaustive
         public enum Purpose: Sendable, Hashable {
             case fetches, references, uploads, fetchesAndUploads
             /// For the commands that the plugin declares (``Verb``).
@@ -128,6 +130,7 @@ extension Request {
     /// The values of a request's options, by their keys.
     public struct Options: Sendable, Hashable {
         /// The value given to an option.
+        @nonexhaustive
         public enum Value: Sendable, Hashable {
             case flag(Bool)
             case text(String)

@@ -4,6 +4,7 @@
 /// other code compares the names of schemes.
 public struct Scheme: Sendable, Hashable {
     /// The transport of the protocol's bytes.
+    @nonexhaustive
     public enum Transport: String, Sendable, Hashable {
         case tcp, tls
         /// Datagrams, to and from one server.
@@ -15,6 +16,7 @@ public struct Scheme: Sendable, Hashable {
     }
 
     /// The default rule for judging a server's key.
+    @nonexhaustive
     public enum Trust: String, Sendable, Hashable {
         /// No key, so nothing to trust.
         case none
@@ -25,6 +27,7 @@ public struct Scheme: Sendable, Hashable {
     }
 
     /// The meaning of the part of a URL after the authority.
+    @nonexhaustive
     public enum PathForm: String, Sendable, Hashable {
         /// A hierarchy: `.` and `..` segments are resolved.
         case hierarchical
@@ -33,6 +36,7 @@ public struct Scheme: Sendable, Hashable {
     }
 
     /// The form of the host in URLs.
+    @nonexhaustive
     public enum HostForm: String, Sendable, Hashable {
         case required
         /// A URL may have none.
@@ -42,6 +46,7 @@ public struct Scheme: Sendable, Hashable {
     }
 
     /// Data that a request may carry beside its URL.
+    @nonexhaustive
     public enum Input: Sendable, Hashable {
         /// One line that answers a prompt, without a line end.
         case line
@@ -105,16 +110,16 @@ public struct Scheme: Sendable, Hashable {
     /// True if its URLs name repositories, whose references can be listed.
     public var hasReferences = false
     /// The web scheme of the same place: `https` for a repository that is reached over HTTPS.
-    public var webScheme: String?
+    package var webScheme: String?
     /// The usual end of a repository's name in a URL before a path in it, with two slashes at the
     /// end. A URL of ``webScheme`` that has it was meant for this scheme, and one of this scheme
     /// with a single slash was meant to have two.
-    public var pathMark: String?
+    package var pathMark: String?
     /// True if a line of its gemtext that begins with `=:` is a link that asks for input.
-    public var hasPromptLines = false
+    package var hasPromptLines = false
     /// True if its plugin emits the lines of gopher menus as items; for other schemes, they are
     /// parsed from the body.
-    public var readsMenus = false
+    package var readsMenus = false
     /// The facts for following its links; `nil` if they are not followed.
     package var crawling: Crawling?
     /// True if its plugin computes for more than 50 ms between two events, and checks ``LongWork``.
@@ -122,13 +127,13 @@ public struct Scheme: Sendable, Hashable {
     /// True if the user before the host is part of the address, and not a login.
     public var isUserPartOfAddress = false
     /// True if a desktop may open its links with smallweb.
-    public var opensOnDesktop = false
+    package var opensOnDesktop = false
     /// True if it is assumed for hosts without a scheme in stores of keys and identities.
-    public var isDefaultForHosts = false
+    package var isDefaultForHosts = false
     /// The subtype of `application/` for its messages in archives; `nil` for its name.
-    public var messageSubtype: String?
+    package var messageSubtype: String?
     /// The names of ``Facts`` that its replies can have.
-    public var factNames: [String] = []
+    package var factNames: [String] = []
 
     /// - Parameter facts: Sets properties that differ from the defaults.
     public init(

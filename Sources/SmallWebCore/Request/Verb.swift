@@ -4,26 +4,26 @@
 /// line only composes that URL, `URL?key=OPERAND&…`, and fetches it.
 public struct Verb: Sendable {
     /// The command's name.
-    public let name: String
+    package let name: String
     /// The name and its operands: `log URL [RANGE] [-- PATH…]`.
-    public let synopsis: String
+    package let synopsis: String
     /// For help: a few words.
-    public let summary: String
+    package let summary: String
     /// For the manual: full sentences.
-    public let manual: String
+    package let manual: String
     /// Example command lines, each with its purpose.
-    public let examples: KeyValuePairs<String, String>
+    package let examples: KeyValuePairs<String, String>
     /// The query key of the question; its value is the operand after the URL.
-    public let key: String
+    package let key: String
     /// The query key for each operand after `--`; `nil` where it takes no such operand.
-    public var operandKey: String?
+    package var operandKey: String?
     /// The names of the options it takes, each with its query key.
-    public var optionKeys: [(option: String, key: String)] = []
+    package var optionKeys: [(option: String, key: String)] = []
     /// The names of further options it takes, which are not in the URL.
-    public var options: [String] = []
+    package var options: [String] = []
 
     /// A command without options of its own.
-    public init(
+    package init(
         _ synopsis: String, key: String, summary: String, manual: String,
         examples: KeyValuePairs<String, String>
     ) {

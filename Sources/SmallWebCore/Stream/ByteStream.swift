@@ -8,6 +8,7 @@
 /// allocate, and dropping it costs nothing.
 public final class ByteStream {
     /// The state of a stream.
+    @nonexhaustive
     public enum State: Sendable, Hashable {
         case started
         /// The peer ended (bytes that arrived before have been delivered), we closed, or it failed.

@@ -104,6 +104,7 @@ package enum TransportWrite: Sendable, Hashable {
 
 extension ByteStream {
     /// The kind of end of the peer's side.
+    @nonexhaustive
     public enum Ending: Sendable, Hashable {
         /// TLS close_notify: nothing can be missing.
         case closeNotify

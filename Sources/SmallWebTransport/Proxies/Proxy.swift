@@ -4,6 +4,7 @@ public import SmallWebCore
 /// A proxy server: its protocol, its address, and our credentials.
 public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     /// Protocols, by curl's names.
+    @nonexhaustive
     public enum Kind: String, Sendable, Hashable, CaseIterable {
         /// SOCKS 4. Names are resolved by us; IPv4 alone.
         case socks4
@@ -35,6 +36,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
 
     /// Isolation: a SOCKS user name per host, so that hosts do not share the proxy's state per
     /// user.
+    @nonexhaustive
     public enum Isolation: Sendable, Hashable {
         case none
         /// Used if the proxy supports it; else there is a note.

@@ -5,6 +5,7 @@ package import SmallWebCore
 /// Proxy policy for the URLs of all schemes, by curl's rules.
 public struct ProxySettings: Sendable {
     /// Source of the decision.
+    @nonexhaustive
     public enum Source: Sendable {
         /// `SCHEME_proxy` and `ALL_PROXY`, with the exemptions of `NO_PROXY`; lower case first.
         case environment

@@ -188,6 +188,7 @@ struct SocketAddress: Sendable, Hashable {
 
 extension Resolver {
     /// Address families that may be used.
+    @nonexhaustive
     public enum Family: Sendable, Hashable {
         case any, v4, v6
 

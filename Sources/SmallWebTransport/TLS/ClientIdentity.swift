@@ -18,6 +18,7 @@ public final class ClientIdentity: @unchecked Sendable {
     private static let chainMax = 16
 
     /// Kinds of a new identity's key.
+    @nonexhaustive
     public enum KeyType: String, Sendable, CaseIterable {
         case ecdsa, ed25519
     }
