@@ -27,7 +27,7 @@ details() {
 }
 
 start=$SECONDS
-for package in swift-fetch swift-embed swift-plugin swift-page; do
+for package in swift-fetch swift-embed swift-plugin swift-page swift-stream; do
     if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
@@ -39,7 +39,7 @@ done
 echo "built in $((SECONDS - start)) s"
 
 mkfifo "$work/stop"
-"$loopback" --only gemini,gopher <>"$work/stop" >"$work/places" &
+"$loopback" --only gemini,gopher,git,nex <>"$work/stop" >"$work/places" &
 servers=$!
 # Daytime: every client is told the same.
 python3 -u - >"$work/daytime" <<'PYTHON' &
@@ -81,6 +81,35 @@ must "events have the body" grep -Eqx '[0-9]+ bytes' "$work/output"
 
 "$scratch/debug/fetch" "$gemini/truncated" >"$work/output"
 must "an error is a sentence" grep -q "^$gemini/truncated: the body may be cut off" "$work/output"
+
+# Streams without a plugin: a framer, packets, a task with states.
+for source in "$root"/docs/examples/swift-stream/Sources/*/main.swift; do
+    must "$(basename "$(dirname "$source")") has at most 60 lines" test "$(wc -l <"$source")" -le 60
+done
+"$scratch/debug/capsule" "$gemini/links/" >"$work/output"
+must "a framer of one's own reads a capsule" grep -q '^=> https://example.org/a.png A picture' "$work/output"
+"$scratch/debug/capsule" "$gemini/nothing" >"$work/output"
+must "a refusal of a capsule is shown" grep -q '^51: ' "$work/output"
+"$scratch/debug/capsule" "$gemini/truncated" >"$work/output"
+must "a page that is cut off is an error" test "$?" -eq 1
+must "an error of a stream has its server" grep -q "^capsule: 127.0.0.1:$(port gemini): " "$work/output"
+"$scratch/debug/ls-remote" "git://127.0.0.1:$(port git)/demo.git" >"$work/output"
+must "ls-remote ends well" test "$?" -eq 0
+git ls-remote "git://127.0.0.1:$(port git)/demo.git" 2>"$work/errors" >"$work/theirs"
+must "ls-remote prints what git prints" cmp "$work/output" "$work/theirs"
+"$scratch/debug/ls-remote" "git://127.0.0.1:$(port git)/none.git" >"$work/output"
+must "a repository that is missing is an error" test "$?" -eq 1
+printf '/about.txt\n' | "$scratch/debug/lines" 127.0.0.1 "$(port nex)" >"$work/output"
+must "a task of lines goes through its states" diff - "$work/output" <<'LINES'
+initialised
+starting
+started
+< About this station.
+stopped
+LINES
+printf 'a\n' | "$scratch/debug/lines" 127.0.0.1 1 >"$work/output"
+must "a task that fails says so" test "$?" -eq 1
+must "a task that fails has stopped" grep -q '^stopped: ' "$work/output"
 
 "$scratch/debug/daytime" "$daytime/" "$gemini/about" "$gopher/0/about.txt" "nowhere://x/" \
     >"$work/output"

@@ -169,4 +169,23 @@ internal import Testing
         }
         #expect(PktLine.flush.serverError == nil)
     }
+
+    /// The protocol of all framers, and the decoder's own functions.
+    @Test func framesWhatItUnframes() throws {
+        let packets = [
+            PktLine.data([]), .data([1]), .data(.init(repeating: 7, count: 65_516)), .flush, .delim,
+            .responseEnd,
+        ]
+        let framer = PktLineDecoder()
+        for packet in packets {
+            let frame = try framer.frame(packet)
+            #expect(try framer.needs(frame[...]) == frame.count)
+            #expect(try framer.needs((frame + frame)[...]) == frame.count)
+            #expect(try framer.needs(frame.prefix(3)) == 4)
+            #expect(try framer.unframe(frame[...]) == packet)
+        }
+        for text in ["0003", "fff1", "ffff", "zzzz", "-001"] {
+            #expect(throws: FetchError.self) { try framer.needs(Array(text.utf8)[...]) }
+        }
+    }
 }

@@ -249,7 +249,6 @@ internal import Testing
         stream.close()
         #expect(transport.isClosed)
         #expect(stream.state == .stopped(nil))
-        #expect(try await stream.readSome() == [2])
         #expect(
             await outcome { () async throws(FetchError) in _ = try await stream.readSome() }
                 == .send)

@@ -66,7 +66,7 @@ struct Overhead: Sendable {
 ///
 /// It buffers the added bytes and at most one packet. A packet that is whole within one piece is a
 /// slice of it, without a copy.
-struct PktLineDecoder: Sendable {
+struct PktLineDecoder: Framer {
     /// Bytes added but not parsed yet.
     private var input: ArraySlice<UInt8> = []
     /// Beginning of an incomplete packet.
@@ -96,6 +96,23 @@ struct PktLineDecoder: Sendable {
         guard partial.count >= length else { return nil }
         defer { partial = [] }
         return Self.packet(partial[...], length)
+    }
+
+    func frame(_ packet: PktLine) throws(FetchError) -> [UInt8] {
+        switch packet {
+        case .data(let payload): try PktLine.encode(payload)
+        case .flush: PktLine.flushPacket
+        case .delim: PktLine.delimPacket
+        case .responseEnd: Array("0002".utf8)
+        }
+    }
+
+    func needs(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> Int {
+        max(4, try Self.length(bytes) ?? 4)
+    }
+
+    func unframe(_ frame: ArraySlice<UInt8>) throws(FetchError) -> PktLine {
+        Self.packet(frame, try Self.length(frame) ?? 0)
     }
 
     private mutating func hold() -> PktLine? {

@@ -7,9 +7,14 @@
 /// buffer that is reused. A returned slice shares it: keeping the slice makes the next read
 /// allocate, and dropping it costs nothing.
 public final class ByteStream {
-    /// The state of a stream.
+    /// The state of a stream. One that is handed out is connected, and has been `started`.
     @nonexhaustive
     public enum State: Sendable, Hashable {
+        /// Nothing has been done.
+        case initialised
+        /// The name is looked up, the connection made, and the server's key judged.
+        case starting
+        /// Bytes can be read and written.
         case started
         /// The peer ended (bytes that arrived before have been delivered), we closed, or it failed.
         case stopped(FetchError?)
@@ -81,6 +86,28 @@ public final class ByteStream {
             }
         }
         try await onSent?(bytes)
+    }
+
+    /// Sends all bytes of any sequence, as of an array. One that is not an array is copied once.
+    ///
+    /// - Throws: `timeout`, `interrupted`.
+    @inlinable
+    public func writeAll(_ bytes: some Sequence<UInt8>) async throws(FetchError) {
+        try await writeAll(Array(bytes))
+    }
+
+    /// Ends writing: after the bytes written so far the peer finds their end, and may go on sending.
+    /// Over TLS that is a close_notify, which some servers take for the end of the connection.
+    ///
+    /// Does nothing after the peer's end. A write after it fails with `usage`.
+    ///
+    /// - Throws: `timeout`, `interrupted`, and the reason why the stream has stopped.
+    public func finishWriting() async throws(FetchError) {
+        guard ending == nil else { return }
+        let carrier = try openCarrier()
+        var silence = Silence(seconds: idleSeconds)
+        while !carrier.finishSending() { try await wait(for: .writable, in: &silence) }
+        self.carrier = BoundedCarrier(carrier, receivesMax: .max, sends: false)
     }
 
     /// Sends all of `bytes`, unless the peer answers before it has them: it then wants no more.
@@ -158,6 +185,24 @@ public final class ByteStream {
         }
     }
 
+    /// Returns the next message; `nil` at the peer's end, if that is not within one.
+    ///
+    /// - Parameter framer: Must bound its messages: as many bytes as it needs are held in memory.
+    /// - Throws: `truncated` if the peer ends within a message, errors of `framer`, and those of
+    ///   ``readSome(upTo:)``.
+    public func readMessage<Message>(
+        by framer: some Framer<Message>
+    ) async throws(FetchError) -> Message? {
+        while true {
+            let count = try framer.needs(buffer[unread])
+            if count <= unread.count { return try framer.unframe(take(max(count, 0))) }
+            if try await fill() { continue }
+            guard !unread.isEmpty else { return nil }
+            throw FetchError(
+                .truncated, .body, "the server closed after \(unread.count) bytes of a message")
+        }
+    }
+
     /// Passes everything up to the peer's end to `body`, piece by piece.
     ///
     /// - Throws: The errors of ``readSome(upTo:)`` and `body`.
@@ -222,11 +267,17 @@ public final class ByteStream {
             : FetchError(.protocolError, .header, "the server closed within the reply's header")
     }
 
-    /// Closes at once. Slices that were read before stay valid.
+    /// Closes at once: from now on reads and writes throw. Slices that were read before stay valid.
     public func close() {
         letGo()
+        unread = 0..<0
         if case .stopped = state { return }
         state = .stopped(nil)
+    }
+
+    /// Ends the stream with `too-large` once more than `count` bytes have come.
+    package func limitReceived(to count: Int) {
+        carrier = carrier.map { BoundedCarrier($0, receivesMax: count, sends: true) }
     }
 
     private func letGo() {
@@ -237,7 +288,7 @@ public final class ByteStream {
     /// - Throws: The reason why the stream has stopped.
     private func openCarrier() throws(FetchError) -> any Carrier {
         if case .stopped(let error?) = state { throw error }
-        guard state == .started, let carrier else {
+        guard case .started = state, let carrier else {
             throw FetchError(.send, .send, "the connection is closed")
         }
         return carrier
@@ -279,7 +330,7 @@ public final class ByteStream {
     // waits, 20 KiB for each connection.
     @inline(never)
     private func receiveOnce() throws(FetchError) -> TransportRead {
-        if let ending { return .ended(ending) }
+        if let ending, carrier != nil { return .ended(ending) }
         let carrier = try openCarrier()
         let isFirst = bytesReceived < Self.capacities.first
         let result = isFirst ? receiveFirst(from: carrier) : receiveIntoBuffer(from: carrier)

@@ -74,6 +74,32 @@ extension CarrierWrapper {
     package var keepsPieces: Bool { wrapped.keepsPieces }
 }
 
+/// A carrier that receives no more than a number of bytes, or has ended sending.
+final class BoundedCarrier: CarrierWrapper {
+    var wrapped: any Carrier
+    private let receivesMax: Int
+    private let sends: Bool
+    private var received = 0
+
+    init(_ wrapped: any Carrier, receivesMax: Int, sends: Bool) {
+        (self.wrapped, self.receivesMax, self.sends) = (wrapped, receivesMax, sends)
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {
+        let read = try wrapped.receive(into: buffer)
+        if case .bytes(let count) = read { received += count }
+        guard received <= receivesMax else { throw .tooLarge(receivesMax) }
+        return read
+    }
+
+    func send(_ bytes: UnsafeRawBufferPointer) throws(FetchError) -> TransportWrite {
+        guard sends else { throw usageError("nothing can be written after the end of writing") }
+        return try wrapped.send(bytes)
+    }
+
+    func finishSending() -> Bool { !sends || wrapped.finishSending() }
+}
+
 package struct Interest: Sendable {
     package let descriptor: Int32
     package let readiness: Readiness

@@ -132,3 +132,27 @@ public struct LineFramer: Sendable {
         }
     }
 }
+
+extension LineFramer: Framer {
+    /// A line with CRLF, ready to send.
+    ///
+    /// - Throws: `bad-url` when the line holds CR, LF or NUL, which would end it early.
+    public func frame(_ line: ArraySlice<UInt8>) throws(FetchError) -> [UInt8] {
+        try Self.frame(line)
+    }
+
+    /// Bytes of the first line with its line feed; one more than there are without one.
+    ///
+    /// - Throws: `protocol-error` for a line that is too long.
+    public func needs(_ bytes: ArraySlice<UInt8>) throws(FetchError) -> Int {
+        let line = bytes[..<(bytes.firstLineFeed ?? bytes.endIndex)]
+        try check(line.count - (line.last == ASCII.carriageReturn ? 1 : 0))
+        return line.count + 1
+    }
+
+    /// A line without its LF or CRLF.
+    public func unframe(_ frame: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+        let line = frame.dropLast()
+        return line.last == ASCII.carriageReturn ? line.dropLast() : line
+    }
+}

@@ -111,6 +111,11 @@ final class CommandCarrier: Carrier {
         return .bytes(bytes.count)
     }
 
+    func finishSending() -> Bool {
+        socket.endSending()
+        return true
+    }
+
     /// Waits for the exit status after the command has closed its output.
     ///
     /// - Throws: `proxy` when it failed before any bytes had come.

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+public import SmallWebCore
+internal import SmallWebTransport
+
+extension Client {
+    /// Connects to a server and passes the stream to `body`: for a protocol of one's own without a
+    /// ``ProtocolHandler``. The proxies, the trust and the resolver are those of a fetch, and the
+    /// chosen identity is shown. The stream is closed when `body` returns or throws.
+    ///
+    /// - Parameters:
+    ///   - endpoint: A server, with or without TLS; an international host becomes its A-labels.
+    ///   - limits: Limits of time, and by ``Limits/bodyBytesMax`` of all bytes that are received.
+    ///     When the total is over, `body` is cancelled.
+    ///   - onState: Called with each new state: `initialised`, `starting`, `started`, and at last
+    ///     `stopped`, with the error that ended the stream if there was one. On the thread of the
+    ///     client, which it must not block.
+    ///   - body: Runs on the thread of the client, which it must not block. A stream that is used
+    ///     after its end throws.
+    /// - Returns: The result of `body`.
+    /// - Throws: A ``FetchError``: the errors of ``Dialer/dial(_:)``, `bad-url` for an endpoint
+    ///   without a valid host, `timeout`; and all that `body` throws.
+    public func withStream<Value: Sendable>(
+        to endpoint: Endpoint, limits: Limits = Limits(),
+        onState: @escaping @Sendable (ByteStream.State) -> Void = { _ in },
+        _ body: @escaping @Sendable (ByteStream) async throws -> Value
+    ) async throws -> Value {
+        onState(.initialised)
+        let opening = Opening(fetcher: fetcher, endpoint: endpoint, limits: limits)
+        do {
+            return try await opening.run(onState, body)
+        } catch let error as FetchError {
+            throw error.url == nil ? error.of(endpoint.description) : error
+        }
+    }
+}
+
+/// A stream to be opened, as a fetch that has no plugin.
+private struct Opening: Sendable {
+    let fetcher: Fetcher
+    let endpoint: Endpoint
+    let limits: Limits
+
+    /// Runs `body`, and cancels it when its time is over.
+    //
+    // `@concurrent`: see ``Fetcher/run(_:emit:)``.
+    @concurrent
+    func run<Value: Sendable>(
+        _ onState: @escaping @Sendable (ByteStream.State) -> Void,
+        _ body: @escaping @Sendable (ByteStream) async throws -> Value
+    ) async throws -> Value {
+        let loop = fetcher.loop
+        let deadline = Instant.after(seconds: limits.totalSeconds)
+        return try await withTaskExecutorPreference(loop) {
+            try await withThrowingTaskGroup(of: Value?.self) { group in
+                group.addTask { .some(try await use(by: deadline, onState, body)) }
+                if deadline < .never {
+                    group.addTask {
+                        precondition(loop.isCurrent)
+                        await loop.sleep(until: deadline)
+                        return nil
+                    }
+                }
+                var isLate = false
+                do {
+                    while let result = try await group.next() {
+                        group.cancelAll()
+                        if let result { return result }
+                        isLate = !Task.isCancelled
+                    }
+                } catch  where isLate {
+                    throw FetchError(
+                        .timeout, .body,
+                        "the stream was open for longer than \(limits.totalSeconds.shortest) s",
+                        remedy: .raise(.totalTime))
+                }
+                preconditionFailure("a body returns or throws")
+            }
+        }
+    }
+
+    private func use<Value: Sendable>(
+        by deadline: Instant, _ onState: (ByteStream.State) -> Void,
+        _ body: (ByteStream) async throws -> Value
+    ) async throws -> Value {
+        // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
+        precondition(fetcher.loop.isCurrent)
+        var stopped = FetchError?.none
+        defer { onState(.stopped(stopped)) }
+        let stream: ByteStream
+        let (hop, request) = try hop(by: deadline)
+        defer { hop.close() }
+        do throws(FetchError) {
+            onState(.starting)
+            let dialer = try fetcher.options.network.dialer(request, hop)
+            stream = try await dialer.dial(request.endpoint)
+        } catch {
+            stopped = error
+            throw error
+        }
+        if let most = limits.bodyBytesMax { stream.limitReceived(to: most) }
+        onState(.started)
+        defer { if case .stopped(let error?) = stream.state { stopped = error } }
+        return try await body(stream)
+    }
+
+    private func hop(by deadline: Instant) throws(FetchError) -> (Hop, Request) {
+        let isSecure = endpoint.security == .tls
+        let scheme = Scheme(
+            isSecure ? "tls" : "tcp", plugin: "stream", port: endpoint.port,
+            transport: isSecure ? .tls : .tcp, summary: "A stream of bytes")
+        let uri = try URI(parsing: "\(scheme.name)://\(endpoint)/").withASCIIHost()
+        let request = Request(uri: uri, scheme: scheme, limits: limits)
+        let hop = Hop(fetcher, scheme, limits, by: deadline) { _ in }
+        hop.sessions = fetcher.sessions
+        if let identity = fetcher.options.identities.chosen {
+            hop.show(identity, to: try request.endpoint)
+        }
+        return (hop, request)
+    }
+}
