@@ -40,9 +40,9 @@ let commandLineDependencies: [Target.Dependency] = [
 var targets: [Target] = [
     // C shims: macros, variadics and headers that Swift cannot see. No logic.
     .target(name: "CSmallWebPOSIX"),
-    .target(name: "CSmallWebTLS", dependencies: ["CSmallWebPOSIX"]),
+    .target(name: "CSmallWebTLS", dependencies: ["CSmallWebCrypto", "CSmallWebPOSIX"]),
     .target(name: "CSmallWebCurl", dependencies: ["CSmallWebPOSIX"]),
-    .target(name: "CSmallWebCrypto", dependencies: ["CSmallWebPOSIX"]),
+    .target(name: "CSmallWebCrypto"),
     .target(name: "CSmallWebZlib"),
     // What happens between fork and exec of a plugin's program: C alone can be run there.
     .target(name: "CSmallWebProgram"),

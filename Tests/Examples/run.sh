@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Builds the packages of docs/examples as a program's author would, and runs them against servers of
-# their own. Both share one build of the library.
+# their own. They share one build of the library, but for the one that is about formats alone: it is
+# built where there are no headers of OpenSSL and libcurl.
 # usage: run.sh SMALLWEB-LOOPBACK
 set -u
 export LC_ALL=C.UTF-8
@@ -26,8 +27,34 @@ details() {
     tail -n 3 "$work/output" "$work/part" 2>/dev/null | cut -c1-400
 }
 
+# without_headers COMMAND…: runs it in a mount namespace whose headers of OpenSSL and libcurl are hidden.
+mkdir "$work/none"
+without_headers() {
+    # shellcheck disable=SC2016 # the shell of the namespace expands them
+    unshare --user --map-root-user --mount sh -c '
+        for headers in /usr/include/openssl /usr/include/curl /usr/include/*/openssl /usr/include/*/curl; do
+            [ ! -d "$headers" ] || mount --bind "$0" "$headers" || exit
+        done
+        exec "$@"' "$work/none" "$@"
+}
+# shellcheck disable=SC2317 # it is called by other shells, too
+compiles() { echo "#include <$1>" | "${CC:-cc}" -fsyntax-only -x c -; }
+
 start=$SECONDS
-for package in swift-fetch swift-embed swift-plugin swift-page swift-stream; do
+formats=$root/.build/formats
+if without_headers true 2>"$work/output"; then
+    export -f compiles
+    must "headers are there" compiles openssl/evp.h
+    must_not "and can be hidden" without_headers bash -c 'compiles openssl/evp.h' 2>/dev/null
+    hiding=without_headers
+else
+    lacks "a build without headers" "there are no mount namespaces" || hiding='env'
+fi
+must "swift-page builds without headers of OpenSSL and libcurl" "$hiding" "${SWIFT:-swift}" build \
+    --package-path "$root/docs/examples/swift-page" --scratch-path "$formats" >"$work/build"
+must "swift-page builds without a warning" test "$(grep -c 'examples.*warning:' "$work/build")" -eq 0
+
+for package in swift-fetch swift-embed swift-plugin swift-stream; do
     if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
@@ -63,13 +90,13 @@ must "a handler is tested on its fixtures" "${SWIFT:-swift}" test --skip-build -
     --package-path "$root/docs/examples/swift-plugin" --scratch-path "$scratch"
 
 printf '# A & B\n=> b.gmi C\n=> javascript:alert(1) D\n* end' |
-    "$scratch/debug/page" gemini://h.test/a/ >"$work/output"
+    "$formats/debug/page" gemini://h.test/a/ >"$work/output"
 must "gemtext becomes HTML" grep -qx '<h1>A &amp; B</h1>' "$work/output"
 must "its links are absolute" grep -qx '<p><a href="gemini://h.test/a/b.gmi">C</a></p>' "$work/output"
 must "nothing is run by a browser" grep -qx '<p>D</p>' "$work/output"
 must "the last line is read" grep -qx '<li>end</li>' "$work/output"
 printf 'iHello\t\t\t\r\n0About\t/about\th.test\t70\r\n.\r\n' |
-    "$scratch/debug/page" gopher://h.test/1/ menu >"$work/output"
+    "$formats/debug/page" gopher://h.test/1/ menu >"$work/output"
 must "a menu becomes HTML" \
     grep -qx '<p><a href="gopher://h.test/0/about">About</a></p>' "$work/output"
 must "its text stays as it is" grep -qx 'Hello' "$work/output"

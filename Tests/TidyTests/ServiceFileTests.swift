@@ -40,4 +40,41 @@ import Testing
         let members = try #require(container as? [String: Any])
         #expect(members["image"] as? String == "swift:\(version)")
     }
+
+    /// A product for formats alone builds without libraries: no shim that it imports includes a
+    /// header of one. `Tests/Examples/run.sh` builds it where there are none.
+    @Test func formatsNeedNoHeadersOfLibraries() throws {
+        #expect(
+            try modules(of: "SmallWebFormats").isSuperset(of: ["SmallWebCore", "CSmallWebCrypto"]))
+        #expect(try libraries(of: "SmallWebFormats") == [])
+        #expect(try libraries(of: "SmallWeb") == ["curl", "openssl"])
+    }
+
+    /// The modules of ours that one imports, and so on.
+    private func modules(of name: String) throws -> Set<String> {
+        var (found, next) = ([name] as Set, [name])
+        while let module = next.popLast() {
+            let imports = try files(of: module).flatMap {
+                try matches(of: #"(?m)import (C?SmallWeb\w*)$"#, in: $0)
+            }
+            next += imports.filter { found.insert($0).inserted }
+        }
+        return found
+    }
+
+    /// The libraries whose headers are included.
+    private func libraries(of name: String) throws -> Set<String> {
+        let shims = try modules(of: name).filter { $0.hasPrefix("C") }
+        return Set(
+            try shims.flatMap(files).flatMap {
+                try matches(of: #"#include <(openssl|curl|zlib)\b"#, in: $0)
+            })
+    }
+
+    private func files(of module: String) throws -> [String] {
+        let folder = "Sources/\(module)"
+        return try FileManager.default.subpathsOfDirectory(atPath: "\(TidyTests.root)/\(folder)")
+            .filter { path in [".swift", ".c", ".h"].contains { path.hasSuffix($0) } }
+            .map { "\(folder)/\($0)" }
+    }
 }
