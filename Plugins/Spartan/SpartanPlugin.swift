@@ -61,13 +61,16 @@ public struct SpartanPlugin: ProtocolHandler {
     /// The upload, or the input, or else the decoded query (§5). Its length is sent, so it may hold
     /// any byte.
     ///
-    /// - Throws: `bad-url` for a query in addition to an upload.
+    /// - Throws: `bad-url` for a query in addition to an upload, `usage` for input.
     static func dataBlock(_ request: Request) throws(FetchError) -> Request.Upload {
         guard let upload = request.upload else {
             return Request.Upload(request.input ?? PercentEncoding.decode(request.uri.query ?? ""))
         }
         guard request.uri.query == nil else {
             throw .badURL("a ?query is the data, and so is the upload", hint: "remove it")
+        }
+        guard request.input == nil else {
+            throw usageError("the input is the data, and so is the upload")
         }
         return upload
     }

@@ -2,7 +2,7 @@
 public import SmallWeb
 
 /// Writes the results of requests as lines of JSON, the records of docs/json.md: see
-/// ``SmallWeb/Client/Results/write(to:)``.
+/// `Client.Results.write(to:)`.
 public struct RecordWriter: Sendable {
     let options: RecordOptions
     let ledger: String?

@@ -46,13 +46,11 @@ internal import Testing
     }
 
     /// The members of a request, by their names.
-    private func members(_ value: Any) -> [String: String] {
-        let children = Mirror(reflecting: value).children
-        guard children.contains(where: { $0.label == "limits" }) else {
-            return children.first.map { members($0.value) } ?? [:]
-        }
-        return Dictionary(
-            uniqueKeysWithValues: children.map { ($0.label ?? "", String(reflecting: $0.value)) })
+    private func members(_ request: Request) -> [String: String] {
+        Dictionary(
+            uniqueKeysWithValues: Mirror(reflecting: request.parts.value).children.map {
+                ($0.label ?? "", String(reflecting: $0.value))
+            })
     }
 
     @Test func aRedirectTakesAllButWhatIsForOnePlace() throws {
@@ -64,6 +62,7 @@ internal import Testing
         (request.resumeOffset, request.bodyState, request.wantsItems) = (1, "state", false)
         (request.referencePatterns, request.limits.totalSeconds) = (["v*"], 3)
         request.validator = Request.Validator("tag", of: request.uri)
+        request.mayHaveOtherOptions = true
         (request.prefersText, request.contentType) = (true, MediaType("text/html"))
         request.base = request.uri
         (request.input, request.isInputSecret) = ([1], true)

@@ -62,10 +62,11 @@ public struct GitPlugin: ProtocolHandler {
     ) async throws(FetchError) -> Completeness {
         let address = try GitAddress(request.uri)
         let query = RefQuery(request)
-        guard request.options.text("request") == nil, request.input == nil,
-            request.resumeOffset == nil
+        guard
+            address.question.kind == .difference || !request.options.flag("null")
+                || request.mayHaveOtherOptions
         else {
-            throw usageError("Git makes its own requests: no method, body or range")
+            throw usageError("the option \"null\" is for ?diff alone")
         }
         if address.isOfContents && !query.isEmpty {
             throw usageError("a path in the repository where references are wanted")

@@ -3,7 +3,7 @@ public import SmallWebCore
 public import SmallWebPlugins
 public import SmallWebTransport
 
-/// Fetches URLs of the schemes of ``Registry/builtIn`` and of added plugins.
+/// Fetches URLs of the schemes of `Registry.builtIn` and of added plugins.
 ///
 /// Four ways in, all with the same rules for redirects, trust and limits:
 /// ``fetch(_:input:limits:timeout:)-(String,_,_,_)`` collects a page,
@@ -46,7 +46,7 @@ public struct Client: Sendable {
 
     /// - Parameters:
     ///   - plugins: `.builtIn`, or a registry with plugins of your own: see
-    ///     ``Registry/adding(_:)``.
+    ///     `Registry.adding(_:)`.
     ///   - options: Options for all fetches.
     ///   - network: The source of replies; in tests, a replay by `SmallWebTesting`.
     /// - Throws: `usage` when there is no home directory to find the trust store by; `connect` or
@@ -71,8 +71,8 @@ public struct Client: Sendable {
 
     /// A request for `url` to modify before it is fetched: other methods, uploads, raw bodies.
     ///
-    /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`; `usage` for input that the scheme
-    ///   does not take.
+    /// - Throws: `bad-url`, `unsupported-scheme`, `not-built-in`. All else is checked when the
+    ///   request is fetched.
     public func request(
         _ url: String, input: String? = nil, limits: Limits = .page
     ) throws(FetchError) -> Request {
@@ -81,12 +81,6 @@ public struct Client: Sendable {
 
     func request(_ asked: RunRequest) throws(FetchError) -> Request {
         var request = try fetcher.request(asked.url)
-        guard asked.input == nil || request.scheme.input != nil else {
-            throw usageError("the scheme \(request.scheme.name) takes no input")
-        }
-        guard asked.upload == nil || request.scheme.uploads != nil else {
-            throw usageError("the scheme \(request.scheme.name) takes no upload")
-        }
         request.input = asked.input
         request.upload = asked.upload
         request.options = asked.options
@@ -115,7 +109,8 @@ public struct Client: Sendable {
 
     /// Fetches a request made by ``request(_:input:limits:)``.
     ///
-    /// - Throws: The reason for a missing or incomplete reply.
+    /// - Throws: The reason for a missing or incomplete reply; `usage`, before anything is sent,
+    ///   for a part that the scheme does not have.
     public func fetch(_ request: Request) async throws(FetchError) -> Page {
         do throws(FetchError) {
             return try await page(request)
@@ -129,7 +124,7 @@ public struct Client: Sendable {
         Events(fetcher: fetcher, url: request.uri.description, request: .success(request))
     }
 
-    /// A fetch as an async sequence of events, ending with ``Event/end(_:)``.
+    /// A fetch as an async sequence of events, ending with `Event.end(_:)`.
     ///
     /// All errors are thrown by `next()`, a bad URL at the first call.
     public func events(
@@ -176,7 +171,7 @@ extension Registry {
 }
 
 extension Client {
-    /// The events of one fetch, ending with ``Event/end(_:)``: see
+    /// The events of one fetch, ending with `Event.end(_:)`: see
     /// ``Client/events(_:input:limits:)``.
     ///
     /// The fetch begins with the first `next()`. At most one event is ready ahead of the consumer;

@@ -28,6 +28,7 @@ package final class RunJobs: @unchecked Sendable {
         var problem: FetchError?
         do throws(FetchError) {
             let made = try client.request(asked)
+            try client.plugins[made.scheme.name]?.check(made)
             request = made
             place = try made.place
         } catch {

@@ -9,7 +9,8 @@ public struct RunRequest: Sendable {
     public var url: String
     /// Input that a server asked for, or is sent: search words, an answer, a body.
     public var input: [UInt8]?
-    /// Data to store on the server. Such a request is not retried.
+    /// Data to store on the server. It is retried if it can be read again, and only by
+    /// ``RunOptions/retriesData`` once the server may have it.
     public var upload: Request.Upload?
     /// Values of options that the plugin of the scheme declares.
     public var options = Request.Options()

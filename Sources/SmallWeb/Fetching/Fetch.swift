@@ -66,6 +66,7 @@ struct Fetch {
 
     mutating func run() async throws(FetchError) -> Ending {
         log.begin(origin)
+        request = try fetcher.checked(request)
         var hops = 0
         while true {
             let ending: Ending

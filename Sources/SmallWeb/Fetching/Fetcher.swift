@@ -136,15 +136,35 @@ package final class Fetcher: Sendable {
             if isPlace { error.hint = "write it in full, for example gemini://\(uri)" }
             throw error
         }
-        if let allowed = options.allowedSchemes, !allowed.contains(uri.scheme) {
-            throw FetchError(
-                .unsupportedScheme, .input, "the scheme \"\(uri.scheme)\" is not allowed",
-                remedy: .allowScheme)
-        }
+        try allow(uri.scheme)
         let ascii = try uri.withASCIIHost()
         return Request(
             uri: entry.keepsDotSegments ? ascii : ascii.removingDotSegments(),
             scheme: entry.scheme)
+    }
+
+    private func allow(_ scheme: String) throws(FetchError) {
+        guard let allowed = options.allowedSchemes, !allowed.contains(scheme) else { return }
+        throw FetchError(
+            .unsupportedScheme, .input, "the scheme \"\(scheme)\" is not allowed",
+            remedy: .allowScheme)
+    }
+
+    /// A request that may be sent as it is, with its upload at the start.
+    ///
+    /// - Throws: `usage` for a part that its scheme does not have; `unsupported-scheme`; `read` for
+    ///   an upload that cannot be read again.
+    func checked(_ request: Request) throws(FetchError) -> Request {
+        let scheme = request.uri.scheme
+        guard let entry = registry[scheme] else { throw unsupported(scheme) }
+        try allow(scheme)
+        try entry.check(request)
+        guard let upload = request.upload, let uploads = entry.scheme.uploads else {
+            return request
+        }
+        var request = request
+        request.upload = try upload.begun(uploads.mediaType)
+        return request
     }
 
     /// A request to a place that the user has not named: as after a redirect from another origin.

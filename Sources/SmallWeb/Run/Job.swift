@@ -121,7 +121,6 @@ package final class Job: @unchecked Sendable {
 
     private func fetch(_ reply: Reply) async throws(FetchError) -> Ending {
         do throws(FetchError) {
-            if attempts > 1 { try reply.request.upload?.rewind?() }
             var fetch = Fetch(fetcher, reply.request, reply.log, attempt: attempts) {
                 event async throws(FetchError) in try await reply.take(event)
             }

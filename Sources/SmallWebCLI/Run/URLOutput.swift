@@ -150,14 +150,7 @@ final class URLOutput: Output {
         guard let upload = request.upload else { return request }
         var request = request
         meter.upload(of: upload.byteCount)
-        request.upload = Request.Upload(
-            byteCount: upload.byteCount, mediaType: upload.mediaType
-        ) { () throws(FetchError) in
-            let piece = try upload.next()
-            meter.move(piece.count)
-            return piece
-        }
-        request.upload?.rewind = upload.rewind
+        request.upload?.report = { meter.move($0) }
         return request
     }
 
@@ -184,6 +177,7 @@ final class URLOutput: Output {
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
         guard ending.outcome == .needsInput, let attempted,
             attempted.request.input == nil || attempted.hidesInput,
+            fetcher.registry[ending.uri.scheme]?.scheme.input != nil,
             let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
             // The prompt itself is the result of `head`.
             attempted.request.wants(head) != .headAlone

@@ -186,6 +186,7 @@ struct URLPlan {
         request.wantsRawBody = settings.fetch.wantsRawBody
         request.allowsEmptyReply = settings.fetch.allowsEmptyReply
         request.options = settings.fetch.options
+        request.mayHaveOtherOptions = true
         addLogin(to: &request, registry)
         request.contentType = settings.fetch.contentType
         request.base = try settings.fetch.base.map { base throws(FetchError) in

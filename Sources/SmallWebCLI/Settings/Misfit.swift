@@ -128,9 +128,7 @@ extension Settings {
             usageError("\(scheme.name) requests do not take --\(name)")
         }
         if !fetch.options.isEmpty {
-            let known = (registry[scheme.name]?.handler.options ?? []).filter {
-                $0.schemes?.contains(scheme.name) ?? true
-            }
+            let known = registry[scheme.name]?.handler.options(of: scheme.name) ?? []
             let unknown = fetch.options.keys.subtracting(known.map(\.key))
             // In the order in which they were given; those of a config file are for other schemes.
             if !unknown.isEmpty {
@@ -165,9 +163,7 @@ extension Registry {
     func hasHeaderFields(_ scheme: String) -> Bool {
         guard let handler = self[scheme]?.handler, handler.programVersion == nil
         else { return false }
-        return handler.options.contains {
-            $0.key == "header" && $0.schemes?.contains(scheme) ?? true
-        }
+        return handler.options(of: scheme).contains { $0.key == "header" }
     }
 }
 

@@ -2,6 +2,9 @@
 internal import Glibc
 
 /// One request to one handler: a single hop. The fetcher follows redirects.
+///
+/// It is checked when it is fetched: a part that the scheme does not have fails with `usage`, and
+/// nothing is sent.
 @dynamicMemberLookup
 public struct Request: Sendable {
     /// The properties of a request.
@@ -36,8 +39,10 @@ public struct Request: Sendable {
         /// True if a reply without a single byte is a success, also where the protocol has no other
         /// sign of a reply.
         public var allowsEmptyReply = false
-        /// The values of the options that the plugin declares; it ignores others.
+        /// The values of the options that the plugin declares for the scheme; others are refused.
         public var options = Request.Options()
+        /// True if other options are ignored: those of a config file are for all schemes.
+        package var mayHaveOtherOptions = false
         /// Number of body bytes already present, to request the rest; `nil` for everything.
         public var resumeOffset: Int?
         /// ``Head/Properties/bodyState`` of the bytes already present; `nil` if unknown.
@@ -161,39 +166,6 @@ extension Request {
         public init(_ text: String, of uri: URI) {
             self.uri = uri
             self.text = text
-        }
-    }
-
-    /// A body to be stored. It is read once, also with redirects, which never send it again.
-    public struct Upload: Sendable {
-        /// The length of the body.
-        public let byteCount: Int
-        /// The media type of the body.
-        public let mediaType: String
-        /// The next piece, at most 64 KiB; empty at the end.
-        public let next: @Sendable () throws(FetchError) -> [UInt8]
-        /// Starts over for another attempt; `nil` where that is impossible.
-        package var rewind: (@Sendable () throws(FetchError) -> Void)?
-
-        /// A body that is read piece by piece.
-        public init(
-            byteCount: Int, mediaType: String,
-            next: @escaping @Sendable () throws(FetchError) -> [UInt8]
-        ) {
-            self.byteCount = byteCount
-            self.mediaType = mediaType
-            self.next = next
-        }
-
-        package init(_ bytes: [UInt8], mediaType: String = "") {
-            let rest = Locked(bytes[...])
-            self.init(byteCount: bytes.count, mediaType: mediaType) { () throws(FetchError) in
-                rest.withLock { rest in
-                    defer { rest = rest.dropFirst(65_536) }
-                    return Array(rest.prefix(65_536))
-                }
-            }
-            rewind = { rest.withLock { $0 = bytes[...] } }
         }
     }
 }

@@ -76,16 +76,14 @@ enum PutCommand {
     private static func upload(
         _ file: String?, for url: String, to scheme: Scheme, _ limits: FetchSettings
     ) throws(FetchError) -> Request.Upload {
-        let bytes = try FileHandleBytes(file ?? "/dev/null", limits)
-        guard bytes.count > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false else {
+        let upload = try Request.Upload(
+            file ?? "/dev/null", mediaType: mediaType(of: file, to: url, scheme), limits)
+        guard upload.byteCount > 0 || file == nil || scheme.uploads?.deletesWhenEmpty == false
+        else {
             throw usageError(
                 "\(InputSource.name(of: file ?? "")) is empty, which would delete the page",
                 hint: Advice.deletion)
         }
-        var upload = Request.Upload(
-            byteCount: bytes.count, mediaType: mediaType(of: file, to: url, scheme)
-        ) { () throws(FetchError) in try bytes.next() }
-        upload.rewind = { () throws(FetchError) in try bytes.rewind() }
         return upload
     }
 
@@ -142,17 +140,15 @@ extension FetchSettings {
     }
 }
 
-/// A file of known size: input other than a regular file is copied first.
-//
-// @unchecked: read by one fetch at a time.
-private final class FileHandleBytes: @unchecked Sendable {
-    let count: Int
-    private let file: Descriptor
-    private let start: off_t
-    private var left: Int
-
-    /// - Parameter limits: Timeout and size limit for the copy.
-    init(_ name: String, _ limits: FetchSettings) throws(FetchError) {
+extension Request.Upload {
+    /// A file of known size: input other than a regular file is copied first.
+    ///
+    /// - Parameters:
+    ///   - name: A name, or `-` for standard input.
+    ///   - limits: Timeout and size limit for the copy.
+    fileprivate init(
+        _ name: String, mediaType: String, _ limits: FetchSettings
+    ) throws(FetchError) {
         let patience = Patience(seconds: limits.totalSeconds)
         let bytesMax = limits.bodyBytesMax.map { $0 == 0 ? .max : $0 } ?? .max
         do throws(SystemError) {
@@ -163,12 +159,10 @@ private final class FileHandleBytes: @unchecked Sendable {
             var status = stat()
             _ = try systemCall { fstat(source.borrowed, &status) }
             let isFile = status.st_mode & S_IFMT == S_IFREG
-            file = if isFile { source } else { try Self.copy(of: source, bytesMax, patience) }
-            let number = file.borrowed
-            start = off_t(try systemCall { lseek(number, 0, SEEK_CUR) })
-            _ = try systemCall { fstat(number, &status) }
-            count = Int(status.st_size) - Int(start)
-            left = count
+            let file = if isFile { source } else { try Self.copy(of: source, bytesMax, patience) }
+            try self.init(reading: file, mediaType: mediaType)
+            // Standard input is at its end, for the commands of a script that follow.
+            if name == "-" && isFile { _ = try systemCall { lseek(0, 0, SEEK_END) } }
         } catch {
             let shown = InputSource.name(of: name)
             if error.number == EOVERFLOW {
@@ -201,29 +195,5 @@ private final class FileHandleBytes: @unchecked Sendable {
         }
         _ = try systemCall { lseek(copy.borrowed, 0, SEEK_SET) }
         return copy
-    }
-
-    /// Seeks to the offset at which the file was opened.
-    func rewind() throws(FetchError) {
-        do throws(SystemError) {
-            _ = try systemCall { lseek(file.borrowed, start, SEEK_SET) }
-        } catch {
-            throw FetchError(.read, .input, "cannot read the upload again", error)
-        }
-        left = count
-    }
-
-    func next() throws(FetchError) -> [UInt8] {
-        guard left > 0 else { return [] }
-        var piece = [UInt8](repeating: 0, count: min(left, 65_536))
-        do throws(SystemError) {
-            let count = try systemCall { read(file.borrowed, &piece, piece.count) }
-            // The announced size cannot be sent if the file was truncated.
-            guard count > 0 else { throw SystemError(number: EIO) }
-            left -= count
-            return Array(piece[..<count])
-        } catch {
-            throw FetchError(.read, .input, "cannot read the upload", error)
-        }
     }
 }
