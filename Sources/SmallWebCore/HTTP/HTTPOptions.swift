@@ -63,7 +63,7 @@ public struct HTTPOptions: Sendable, Hashable {
 
     /// Fields that reveal nothing about the user. An allow list, because secrets have too many
     /// names.
-    private static let fieldsForAnyOrigin: Set<String> = [
+    static let fieldsForAnyOrigin: Set<String> = [
         "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
         "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
     ]

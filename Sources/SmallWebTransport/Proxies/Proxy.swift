@@ -142,6 +142,11 @@ extension FetchError {
     }
 }
 
+extension Proxy.Credentials: TerminalText.Line {
+    /// The user alone.
+    public var description: String { "\(user):***" }
+}
+
 extension Proxy.Credentials {
     /// Value of an HTTP field (RFC 7617).
     var basic: String { "Basic " + Base64.encode(Array("\(user):\(password)".utf8)) }

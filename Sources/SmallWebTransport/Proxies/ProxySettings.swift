@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-package import SmallWebCore
+public import SmallWebCore
 
 /// Proxy policy for the URLs of all schemes, by curl's rules.
 public struct ProxySettings: Sendable {
@@ -212,3 +212,6 @@ struct NoProxyList: Sendable, Hashable {
         return addressBytes(String(literal))
     }
 }
+
+extension ProxySettings: TerminalText.Line {}
+extension ProxySettings.Source: TerminalText.Line {}

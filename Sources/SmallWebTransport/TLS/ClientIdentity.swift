@@ -219,3 +219,10 @@ public final class ClientIdentity: @unchecked Sendable {
             .identityUnusable, .tls, "the identity cannot be used: \(why)", remedy: .makeIdentity)
     }
 }
+
+extension ClientIdentity: TerminalText.Line {
+    /// The name in its certificate.
+    public var description: String {
+        TerminalText.escapeLine("client certificate of \(facts.subject)")
+    }
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+
+extension TerminalText {
+    /// A value that is one line wherever it is printed, dumped or logged, alone or within another
+    /// value: without secrets, the bytes of a body, and a server's control characters.
+    public protocol Line: CustomStringConvertible, CustomReflectable {}
+}
+
+extension TerminalText.Line {
+    /// The name of the type alone.
+    public var description: String { "\(Self.self)" }
+    /// Without children.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension URI: CustomDebugStringConvertible, TerminalText.Line {
+    /// ``display``, unlike `description`, which is the whole URI.
+    public var debugDescription: String { display }
+}
+
+extension FetchError: TerminalText.Line {}
+extension Request.Carried: TerminalText.Line {}
+extension HTTPOptions: TerminalText.Line {}
+extension Head.Fields: TerminalText.Line {}
+extension Ending.Redirect: TerminalText.Line {}
+
+extension Request: TerminalText.Line {
+    /// The URL, and what is sent with it.
+    public var description: String {
+        Self.line(self.uri.display, self.input, self.upload, self.options)
+    }
+
+    package static func line(
+        _ url: String, _ input: [UInt8]?, _ upload: Upload?, _ options: Options
+    ) -> String {
+        let parts = [
+            url, input.map { "\($0.count) bytes of input" },
+            upload.map { "an upload of \($0.byteCount) bytes" },
+            options.isEmpty ? nil : "\(options)",
+        ]
+        return TerminalText.escapeLine(parts.compactMap(\.self).joined(separator: ", "))
+    }
+}
+
+extension Request.Options: TerminalText.Line {
+    /// The options by their keys.
+    public var description: String {
+        let shown = keys.sorted().compactMap { key in self[key].map { "\(key): \($0)" } }
+        return "[" + shown.joined(separator: ", ") + "]"
+    }
+}
+
+extension Request.Options.Value: TerminalText.Line {
+    /// The value; `***` for a secret, and for that of a header field that may be one.
+    public var description: String {
+        switch self {
+        case .flag(let isOn): "\(isOn)"
+        case .text(let text): URI.display(text)
+        case .list(let texts): "\(texts.map(HTTPField.shown))"
+        case .secret: "***"
+        }
+    }
+}
+
+extension HTTPField: TerminalText.Line {
+    /// Name and value, which is `***` where it may be a secret.
+    public var description: String { Self.shown("\(name): \(value)") }
+
+    /// A line as a header field. Only fields that reveal nothing about a user are shown: secrets
+    /// have too many names.
+    fileprivate static func shown(_ line: String) -> String {
+        guard let colon = line.firstIndex(of: ":") else { return line }
+        let isOpen = HTTPOptions.fieldsForAnyOrigin.contains(line[..<colon].lowercased())
+        return isOpen ? line : line[...colon] + " ***"
+    }
+}
+
+extension Head: TerminalText.Line {
+    /// Status, class, and the protocol's own text.
+    public var description: String {
+        let status = self.status.map { "\($0) " } ?? ""
+        let meta = (self.meta ?? "").prefix(200)
+        return TerminalText.escapeLine("\(status)\(self.replyClass.rawValue) \(meta)")
+    }
+}
+
+extension Connection: TerminalText.Line {
+    /// Server, address, proxy, TLS and trust.
+    public var description: String {
+        let parts = [
+            address.map { "at \($0.bracketedHost):\(port)" }, proxy.map { "by \($0)" },
+            tls?.version, trust?.sentence,
+        ]
+        return ([endpoint.description] + parts.compactMap(\.self)).joined(separator: ", ")
+    }
+}
