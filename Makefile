@@ -22,7 +22,7 @@
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual and the documents as a web site in .build/web
 # make api        writes the public declarations into docs/api, which make docc compares
-# make docc       the documentation of the library as web pages in .build/docc/html, for a server
+# make docc       the documentation of the library, as the Swift Package Index makes it, in .build/docc/html
 
 PREFIX ?= /usr/local
 DESTDIR ?=
@@ -131,7 +131,7 @@ install-files:
 # Not part of install: packages alone have a directory for documents. They lie in it as they do
 # here, so that their links lead to each other.
 install-docs:
-	find README.md CHANGELOG.md docs Sources/SmallWeb/SmallWeb.docc \
+	find README.md CHANGELOG.md docs Sources/*/*.docc \
 		\( -name packaging -o -name .build -o -name __pycache__ \) -prune -o -type f -print \
 		| while read -r file; do mode=644; if [ -x "$$file" ]; then mode=755; fi; \
 		install -Dm$$mode "$$file" "$(DESTDIR)$(PREFIX)/share/doc/smallweb/$$file" || exit 1; done

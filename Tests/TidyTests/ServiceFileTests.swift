@@ -19,7 +19,16 @@ import Testing
         let targets = try matches(of: #"documentation_targets: \[(.*)\]"#, in: ".spi.yml")
         let products = try matches(of: #"\.library\(name: "(\w+)""#, in: "Package.swift")
         #expect(products.count > 3)
-        #expect(targets == [products.joined(separator: ", ")])
+        let exported = try matches(
+            of: #"@_exported public import (\w+)"#, in: "Sources/SmallWeb/Client/Exports.swift")
+        let documented = targets.flatMap { $0.split(separator: ", ").map(String.init) }
+        #expect(Set(documented) == Set(products + exported) && documented.first == products.first)
+        for target in documented {
+            // The index takes what a target's own catalog has, and make docc checks it so.
+            #expect(
+                try text("Sources/\(target)/\(target).docc/\(target).md").hasPrefix(
+                    "# ``\(target)``\n"))
+        }
     }
 
     @Test func theWorkflowRunsTargetsOfTheMakefile() throws {

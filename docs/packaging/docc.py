@@ -3,27 +3,25 @@
 
 usage: docc.py BUILD DIRECTORY [--update]
 
-The code of the articles must compile, each public name be a topic, and docc say nothing. The
-public declarations must be those of docs/api, so that a change of them is seen in a diff.
+Each target of .spi.yml is documented as the Swift Package Index does it: from its own symbols and its
+own catalog alone, so a link to another module's symbol leads nowhere. The code of the articles must
+compile, each public name be a topic, and docc say nothing. The public declarations must be those of
+docs/api, so that a change of them is seen in a diff. DIRECTORY/html has all of them in one.
 """
 
 import difflib
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 
 root = os.path.realpath(os.path.dirname(__file__) + "/../..")
 build, target = map(os.path.realpath, sys.argv[1:3])
-catalog = root + "/Sources/SmallWeb/SmallWeb.docc"
-graphs = target + "/graphs"
-
-# What `import SmallWeb` shows of other modules is documented as its own. The other modules are
-# products; each has a page NAME.md in the catalog.
-EXPORTED = ["SmallWebCore", "SmallWebPlugins", "SmallWebTransport"]
-MODULES = ["SmallWeb", "SmallWebFormats", "SmallWebRecords", "SmallWebTesting"]
+with open(root + "/.spi.yml") as file:
+    MODULES = re.search(r"documentation_targets: \[(.*)\]", file.read())[1].split(", ")
 
 swift = shutil.which(os.environ.get("SWIFT", "swift"))
 tools = os.path.dirname(os.path.realpath(swift))
@@ -55,47 +53,44 @@ def code(path):
 
 
 shutil.rmtree(target, ignore_errors=True)
-os.makedirs(graphs)
+os.makedirs(target)
 imports = set()
-functions = [code(path) for path in sorted(glob.glob(catalog + "/*.md"))]
+catalogs = ["%s/Sources/%s/%s.docc" % (root, module, module) for module in MODULES]
+functions = [code(path) for catalog in catalogs for path in sorted(glob.glob(catalog + "/*.md"))]
 with open(target + "/pages.swift", "w") as file:
     file.write("\n".join([*sorted(imports), *functions]))
 run(tools + "/swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", *search,
     target + "/pages.swift")
 
 info = json.loads(subprocess.check_output([tools + "/swiftc", "-print-target-info"]))
-for module in MODULES:
+for module, catalog in zip(MODULES, catalogs):
+    graphs = "%s/%s" % (target, module)
+    os.makedirs(graphs)
+    # The options of swift-docc-plugin, which has no others.
     run(tools + "/swift-symbolgraph-extract", "-module-name", module, *search,
         "-target", info["target"]["triple"], "-minimum-access-level", "public",
-        "-skip-synthesized-members", "-skip-inherited-docs", "-output-dir", graphs,
-        *(["-experimental-allowed-reexported-modules=" + ",".join(EXPORTED)]
-          if module == "SmallWeb" else []))
+        "-emit-extension-block-symbols", "-output-dir", graphs)
     page = open("%s/%s.md" % (catalog, module)).read()
     for symbol in json.load(open("%s/%s.symbols.json" % (graphs, module)))["symbols"]:
         name = symbol["pathComponents"][0]
         if "\n- ``%s``\n" % name not in page:
             sys.exit("%s.md: %s is not among the topics" % (module, name))
-
-for module in MODULES:
+    run(tools + "/docc", "convert", catalog, "--fallback-display-name", module,
+        "--fallback-bundle-identifier", module, "--additional-symbol-graph-dir", graphs,
+        "--output-dir", graphs + ".doccarchive", "--warnings-as-errors")
     lines = set()
-    for path in glob.glob("%s/%s.symbols.json" % (graphs, module)) + glob.glob(
-            "%s/%s@*.symbols.json" % (graphs, module)):
+    for path in glob.glob(graphs + "/*.symbols.json"):
         for symbol in json.load(open(path))["symbols"]:
-            declaration = "".join(part["spelling"] for part in symbol["declarationFragments"])
-            lines.add("%s: %s\n" % (".".join(symbol["pathComponents"]),
-                                    " ".join(declaration.split())))
-    name = "docs/api/%s.txt" % module
+            if "::SYNTHESIZED::" not in symbol["identifier"]["precise"]:
+                declaration = "".join(part["spelling"] for part in symbol["declarationFragments"])
+                lines.add("%s: %s\n" % (".".join(symbol["pathComponents"]),
+                                        " ".join(declaration.split())))
+    name = "%s/docs/api/%s.txt" % (root, module)
     if sys.argv[3:] == ["--update"]:
-        open(root + "/" + name, "w").writelines(sorted(lines))
+        open(name, "w").writelines(sorted(lines))
     elif changes := list(difflib.unified_diff(
-            open(root + "/" + name).readlines(), sorted(lines), name, "the sources")):
+            open(name).readlines(), sorted(lines), name, "the sources")):
         sys.exit("".join(changes) + "make api writes these declarations down")
-
-# What a module adds to a type that is exported, it adds to SmallWeb's.
-for exported in EXPORTED:
-    for path in glob.glob("%s/*@%s.symbols.json" % (graphs, exported)):
-        os.rename(path, path.replace("@" + exported, "@SmallWeb"))
-
-run(tools + "/docc", "convert", catalog, "--additional-symbol-graph-dir", graphs,
-    "--output-dir", target + "/html", "--warnings-as-errors")
+run(tools + "/docc", "merge", *["%s/%s.doccarchive" % (target, module) for module in MODULES],
+    "--synthesized-landing-page-name", "smallweb", "--output-path", target + "/html")
 print("ok - the code of the documentation compiles, and its pages name all that is public")

@@ -115,7 +115,7 @@ public struct RedirectPolicy: Sendable, Hashable {
     /// False to follow none.
     public var follows = true
     /// Where none is followed: true to refuse those that would not be, and to end the others with
-    /// ``Ending/redirectTarget``.
+    /// `Ending.redirectTarget`.
     package var judges = false
     /// Most redirects in a row (the Gemini specification's figure).
     public var limit = 5

@@ -22,9 +22,8 @@ public protocol ProtocolHandler: Sendable {
     var programVersion: String? { get }
 
     /// The part of `request` that is sent on after a redirect: by default all options, which other
-    /// protocols ignore, but no secret to another origin, and no input.
-    ///
-    /// - Parameter isSameOrigin: True if scheme, host and port stay the same.
+    /// protocols ignore, but no secret to another origin, and no input. The origin is the same if
+    /// scheme, host and port are.
     func carried(
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried

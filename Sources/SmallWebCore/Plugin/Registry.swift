@@ -27,9 +27,8 @@ public struct Registry: Sendable {
     /// Without any handler.
     public init() {}
 
-    /// Adds a handler for all its schemes.
+    /// Adds a handler for all its schemes, or, replacing others, also for those that have one.
     ///
-    /// - Parameter replacing: True to take over schemes that already have a handler.
     /// - Throws: `usage` when a scheme is taken and `replacing` is false; then nothing is added.
     public mutating func register(
         _ handler: any ProtocolHandler, replacing: Bool = false

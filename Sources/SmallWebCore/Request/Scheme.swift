@@ -135,7 +135,7 @@ public struct Scheme: Sendable, Hashable {
     /// The names of ``Facts`` that its replies can have.
     package var factNames: [String] = []
 
-    /// - Parameter facts: Sets properties that differ from the defaults.
+    /// A scheme whose other properties have their defaults, unless `facts` sets them.
     public init(
         _ name: String, plugin: String, port: UInt16, transport: Transport, summary: String,
         _ facts: (inout Scheme) -> Void = { _ in }

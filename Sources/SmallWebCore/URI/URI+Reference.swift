@@ -10,10 +10,9 @@ extension URI {
         var fragment: String?
     }
 
-    /// Resolves `reference` against this URI (§5.2).
+    /// Resolves `reference` against this URI (§5.2). A scheme with opaque paths keeps dot segments:
+    /// `..` is not a step upwards there.
     ///
-    /// - Parameter keepsDotSegments: True for a scheme with opaque paths, in which `..` is not a
-    ///   step upwards.
     /// - Throws: `bad-url` when the reference cannot be parsed.
     public func resolving(
         _ reference: String, keepsDotSegments: (_ scheme: String) -> Bool = { _ in false }
