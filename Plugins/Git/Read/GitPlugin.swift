@@ -62,6 +62,11 @@ public struct GitPlugin: ProtocolHandler {
     ) async throws(FetchError) -> Completeness {
         let address = try GitAddress(request.uri)
         let query = RefQuery(request)
+        guard request.options.text("request") == nil, request.input == nil,
+            request.resumeOffset == nil
+        else {
+            throw usageError("Git makes its own requests: no method, body or range")
+        }
         guard
             address.question.kind == .difference || !request.options.flag("null")
                 || request.mayHaveOtherOptions

@@ -41,8 +41,8 @@ struct swcrypto_functions {
 const char *_Nullable swcrypto_load(
     void *_Nonnull library, struct swcrypto_functions *_Nonnull functions);
 
-// OPENSSL_INIT_NO_LOAD_CONFIG and OPENSSL_INIT_NO_ATEXIT: cleaning OpenSSL up before the process ends
-// only takes time.
+// OPENSSL_INIT_NO_LOAD_CONFIG and OPENSSL_INIT_NO_ATEXIT: cleaning OpenSSL up before the process
+// ends only takes time.
 enum { swcrypto_init_options = 0x00080080 };
 
 #endif

@@ -56,17 +56,10 @@ public struct HTTPOptions: Sendable, Hashable {
             // A PUT without its body would empty a file.
             if options.body != nil && method != "HEAD" { options.method = nil }
             options.body = nil
-            options.fields.removeAll { !Self.fieldsForAnyOrigin.contains($0.name.lowercased()) }
+            options.fields.removeAll { !SecretFields.open.contains($0.name.lowercased()) }
         }
         return options
     }
-
-    /// Fields that reveal nothing about the user. An allow list, because secrets have too many
-    /// names.
-    static let fieldsForAnyOrigin: Set<String> = [
-        "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
-        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
-    ]
 
     /// The part of `request` that is sent on after a redirect, for a plugin that uses the engine.
     public static func carried(
@@ -160,4 +153,11 @@ public struct HTTPField: Sendable, Hashable {
     public init(_ name: String, _ value: String) {
         (self.name, self.value) = (name.trimmed, value)
     }
+}
+
+extension HTTPOptions: TerminalText.Line {}
+
+extension HTTPField: TerminalText.Line {
+    /// Name and value, which is `***` where it may be a secret.
+    public var description: String { SecretFields.shown("\(name): \(value)") }
 }

@@ -278,6 +278,19 @@ package enum SecretFields {
         }
     }
 
+    /// Fields that reveal nothing about the user. An allow list, because secrets have too many
+    /// names.
+    static let open: Set<String> = [
+        "accept", "accept-charset", "accept-encoding", "accept-language", "user-agent", "range",
+        "if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since",
+    ]
+
+    /// A line as a header field of a request: only those that are ``open`` are shown.
+    static func shown(_ line: String) -> String {
+        guard let colon = line.firstIndex(of: ":") else { return line }
+        return open.contains(line[..<colon].lowercased()) ? line : line[...colon] + " ***"
+    }
+
     package static func masked(_ header: [UInt8]) -> [UInt8] { header.masking(ranges(in: header)) }
 
     package static func masked(_ header: String) -> String {

@@ -37,7 +37,7 @@ extension Request {
             }
         }
 
-        /// A sequence of bytes, which each fetch iterates anew.
+        /// A sequence of bytes, which each fetch iterates from its start.
         ///
         /// - Parameters:
         ///   - bytes: The bytes.
@@ -47,7 +47,7 @@ extension Request {
             _ bytes: some Sequence<UInt8> & Sendable, byteCount: Int, mediaType: String = ""
         ) {
             self.init(byteCount, mediaType) {
-                // One fetch reads it, one piece after the other.
+                // @unchecked: one fetch reads it, one piece after the other.
                 nonisolated(unsafe) var rest = bytes.makeIterator()
                 return {
                     var piece: [UInt8] = []

@@ -20,7 +20,6 @@ extension URI: CustomDebugStringConvertible, TerminalText.Line {
 
 extension FetchError: TerminalText.Line {}
 extension Request.Carried: TerminalText.Line {}
-extension HTTPOptions: TerminalText.Line {}
 extension Head.Fields: TerminalText.Line {}
 extension Ending.Redirect: TerminalText.Line {}
 
@@ -56,22 +55,9 @@ extension Request.Options.Value: TerminalText.Line {
         switch self {
         case .flag(let isOn): "\(isOn)"
         case .text(let text): URI.display(text)
-        case .list(let texts): "\(texts.map(HTTPField.shown))"
+        case .list(let texts): "\(texts.map(SecretFields.shown))"
         case .secret: "***"
         }
-    }
-}
-
-extension HTTPField: TerminalText.Line {
-    /// Name and value, which is `***` where it may be a secret.
-    public var description: String { Self.shown("\(name): \(value)") }
-
-    /// A line as a header field. Only fields that reveal nothing about a user are shown: secrets
-    /// have too many names.
-    fileprivate static func shown(_ line: String) -> String {
-        guard let colon = line.firstIndex(of: ":") else { return line }
-        let isOpen = HTTPOptions.fieldsForAnyOrigin.contains(line[..<colon].lowercased())
-        return isOpen ? line : line[...colon] + " ***"
     }
 }
 
