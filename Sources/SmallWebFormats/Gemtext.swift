@@ -13,7 +13,7 @@ public struct GemtextReader: Sendable {
     private var isPreformatted = false
 
     /// - Parameters:
-    ///   - lineBytesMax: At least 4.
+    ///   - lineBytesMax: A longer line comes in pieces; less than 4 counts as 4.
     ///   - readsPrompts: True if `=:` marks a prompt, as it does not in Gemini.
     public init(lineBytesMax: Int = 65_536, readsPrompts: Bool = false) {
         framer = LineFramer(lineBytesMax: lineBytesMax)

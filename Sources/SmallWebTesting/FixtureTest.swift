@@ -170,11 +170,13 @@ package struct FixtureTest: Sendable {
         var (played, said) = (Played(), [UInt8]())
         do throws(FetchError) {
             var request = try wire.prepared(for: plugin)
-            request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : 0
+            request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : nil
             if case .cut(_, .silence) = play {
                 request.limits.idleSeconds = Self.cutSilenceSeconds
             }
-            if isPatient { request.limits.idleSeconds *= Self.patience }
+            if isPatient, let seconds = request.limits.idleSeconds {
+                request.limits.idleSeconds = seconds * Self.patience
+            }
             played.completeness = try await plugin.fetch(request, dialer: dialer) { event in
                 switch event {
                 case .body(let bytes): played.body += bytes

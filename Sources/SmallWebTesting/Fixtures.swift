@@ -155,7 +155,7 @@ extension ByteStream {
         onSent: @escaping ([UInt8]) -> Void = { _ in }
     ) {
         self.init(
-            ScriptedCarrier(ScriptedServer(reply: Array(reply), ending)), idleSeconds: 0,
+            ScriptedCarrier(ScriptedServer(reply: Array(reply), ending)), idleSeconds: nil,
             deadline: .never
         ) { bytes in onSent(bytes) }
     }

@@ -293,7 +293,7 @@ final class ScriptedDialer: ProgramHost, ProgramNetwork {
         }
         self.endpoint = endpoint
         isWanted = true
-        return ByteStream(ScriptedCarrier(server), idleSeconds: 0, deadline: deadline)
+        return ByteStream(ScriptedCarrier(server), idleSeconds: nil, deadline: deadline)
     }
 
     func programRunner() -> any ProgramRunner {

@@ -18,7 +18,7 @@ private final class GitServer: Carrier, HTTPClient, Dialer {
     // MARK: git://
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
-        ByteStream(self, idleSeconds: 0, deadline: .never)
+        ByteStream(self, idleSeconds: nil, deadline: .never)
     }
 
     func receive(into buffer: UnsafeMutableRawBufferPointer) throws(FetchError) -> TransportRead {

@@ -113,7 +113,7 @@ final class GitDialer: Dialer {
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         endpoints.append(endpoint)
         guard let peer else { throw FetchError(.connect, .connect, "nobody is there") }
-        return ByteStream(peer, idleSeconds: 0, deadline: .never)
+        return ByteStream(peer, idleSeconds: nil, deadline: .never)
     }
 
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {

@@ -12,7 +12,7 @@ internal import Testing
         _ script: Script, onSent: (([UInt8]) async throws(FetchError) -> Void)? = nil
     ) async throws -> (ByteStream, ScriptedTransport) {
         let transport = ScriptedTransport(script)
-        let stream = ByteStream(transport, idleSeconds: 0, deadline: .never, onSent: onSent)
+        let stream = ByteStream(transport, idleSeconds: nil, deadline: .never, onSent: onSent)
         #expect(stream.state == .started)
         return (stream, transport)
     }
@@ -256,7 +256,7 @@ internal import Testing
 
     @Test func closesWhenItIsForgotten() async throws {
         let transport = ScriptedTransport(Script())
-        do { _ = ByteStream(transport, idleSeconds: 0, deadline: .never) }
+        do { _ = ByteStream(transport, idleSeconds: nil, deadline: .never) }
         #expect(transport.isClosed)
     }
 

@@ -261,3 +261,77 @@ internal import Testing
         }
     }
 }
+
+/// Readers of lines, whose callers choose the longest line.
+@Suite struct LineLimitTests {
+    private static let page = Array("# é\r\n=> /a ab\n\n1€\t/\th.test\t70\r\n\u{1F600}".utf8)
+
+    /// Each reader of lines, with a limit, over pieces: the bytes that it understands.
+    private static let readers:
+        [(name: String, read: @Sendable (Int, [ArraySlice<UInt8>]) throws -> [String])] = [
+            (
+                "add",
+                { limit, pieces in
+                    var (framer, lines) = (LineFramer(lineBytesMax: limit), [String]())
+                    for piece in pieces { try framer.add(piece) { lines.append("\($0.bytes)") } }
+                    return lines + [framer.finish().map { "\($0.bytes)" } ?? ""]
+                }
+            ),
+            (
+                "split",
+                { limit, pieces in
+                    var framer = LineFramer(lineBytesMax: limit)
+                    let lines = pieces.flatMap { framer.split($0) }
+                    return (lines + framer.split([], isLast: true)).map { "\($0.bytes)" }
+                }
+            ),
+            (
+                "gemtext",
+                { limit, pieces in
+                    var reader = GemtextReader(lineBytesMax: limit)
+                    let blocks = pieces.flatMap { reader.add($0) }
+                    return (blocks + [reader.finish()].compactMap(\.self)).map { "\($0)" }
+                }
+            ),
+            (
+                "menu",
+                { limit, pieces in
+                    let base = try URI(parsing: "gopher://h.test/1/")
+                    var reader = MenuReader(base: base, lineBytesMax: limit)
+                    var items: [Item] = []
+                    for piece in pieces {
+                        let (more, error) = reader.add(piece)
+                        items += more
+                        if let error { throw error }
+                    }
+                    return (items + [reader.finish()].compactMap(\.self)).map { "\($0)" }
+                }
+            ),
+            (
+                "listing",
+                { limit, pieces in
+                    let base = try URI(parsing: "nex://h.test/")
+                    var reader = ListingReader(base: base, lineBytesMax: limit)
+                    return try pieces.flatMap { try reader.add($0) }.map { "\($0)" }
+                }
+            ),
+        ]
+
+    /// None goes on for ever, fails in another way than by its error, or depends on the cut.
+    @Test(.timeLimit(.minutes(5)), arguments: readers.indices)
+    func everyLimitEnds(_ index: Int) {
+        let (name, read) = Self.readers[index]
+        for limit in [Int.min, -1, 0, 1, 2, 3, 4, 5, .max - 1, .max] {
+            let whole = Result { try read(limit, [Self.page[...]]) }
+            let bytes = Result { try read(limit, Self.page.indices.map { Self.page[$0...$0] }) }
+            switch (whole, bytes) {
+            case (.success(let one), .success(let other)):
+                #expect(one == other && !one.isEmpty, "\(name), \(limit)")
+            case (.failure(let one), .failure(let other)):
+                #expect("\(one)" == "\(other)", "\(name), \(limit)")
+                #expect((one as? FetchError)?.outcome == .protocolError)
+            default: Issue.record("\(name), \(limit): \(whole), \(bytes)")
+            }
+        }
+    }
+}

@@ -112,7 +112,7 @@ package final class ScriptedDialer: Dialer {
     package func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         endpoints.append(endpoint)
         precondition(endpoints.count == 1, "one fetch dials once")
-        return ByteStream(transport, idleSeconds: 0, deadline: .never)
+        return ByteStream(transport, idleSeconds: nil, deadline: .never)
     }
 }
 

@@ -246,7 +246,7 @@ struct HTTPErrorTests {
             let played = await bench.play(web.url(path)) {
                 $0.limits.idleSeconds = seconds
                 $0.limits.connectSeconds = 1000
-                $0.limits.totalSeconds = 0
+                $0.limits.totalSeconds = nil
             }
             #expect(played.error?.outcome == .timeout)
             #expect(web.server.clientSockets == 0)
@@ -260,7 +260,7 @@ struct HTTPErrorTests {
     func theTotalTimeEndsAFetch(_ path: String) async {
         let played = await bench.play(web.url(path)) {
             $0.limits.totalSeconds = 0.2
-            $0.limits.idleSeconds = 0
+            $0.limits.idleSeconds = nil
             $0.limits.bodyBytesMax = nil
         }
         #expect(played.error?.outcome == .timeout)

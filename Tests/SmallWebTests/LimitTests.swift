@@ -46,11 +46,52 @@ struct LimitTests {
     func theTotalTimeEndsAFetch(_ path: String) async {
         let played = await bench.play(server.url(path)) {
             $0.limits.totalSeconds = 0.2
-            $0.limits.idleSeconds = 0
+            $0.limits.idleSeconds = nil
             $0.limits.bodyBytesMax = nil
         }
         #expect(played.error?.outcome == .timeout)
         #expect(server.clientSockets == 0)
+    }
+
+    /// A time that is 0 or less is no time, of every limit and for every kind of scheme.
+    @Test(arguments: ["gemini", "gopher", "http", "finger"], [0.0, -1, -.infinity, .nan])
+    func aLimitThatIsOverIsOverAtOnce(_ scheme: String, _ seconds: Double) async throws {
+        let server = try LoopbackServer { peer in peer.hang() }
+        let limits: [WritableKeyPath<Limits, Double?>] = [
+            \.connectSeconds, \.idleSeconds, \.totalSeconds,
+        ]
+        // None is `NaN` seconds long.
+        for limit in limits where !seconds.isNaN || limit == \.totalSeconds {
+            let played = await bench.play(server.url("/", scheme: scheme)) {
+                $0.limits[keyPath: limit] = seconds
+            }
+            #expect(played.error?.outcome == .timeout, "\(scheme), \(limit)")
+        }
+        server.stop()
+        #expect(server.connections.isEmpty)
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(-1), .seconds(Int64.min), .seconds(Int64.max), nil])
+    func limitsAreWhatTheirDurationsSay(_ time: Duration?) async {
+        let limits = [
+            Limits(total: time), Limits(connect: time), Limits(idle: time),
+            Limits(total: time, connect: time, idle: time),
+        ]
+        let web = try? LoopbackServer(handler: DemoSites.web)
+        for url in [server.url("/about"), web?.url("/about", scheme: "http") ?? ""] {
+            for limit in limits {
+                let played = await bench.play(url) { $0.limits = limit }
+                #expect(played.outcome == (time.map { $0 > .zero } ?? true ? .ok : .timeout))
+            }
+        }
+    }
+
+    @Test(arguments: [0, -1, Int.min])
+    func noBytesAreNoBytes(_ count: Int) async {
+        for limit in [\Limits.bodyBytesMax] {
+            let played = await bench.play(server.url("/1k")) { $0.limits[keyPath: limit] = count }
+            #expect(played.error?.outcome == .tooLarge)
+        }
     }
 
     @Test func silenceEndsAFetchAfterWhatCameBefore() async {

@@ -148,6 +148,58 @@ struct RunTests {
         #expect(error?.outcome == .read)
     }
 
+    /// An error is thrown once; then the sequence has ended, as iterators have it.
+    @Test func afterAnErrorThereIsNothing() async throws {
+        let urls = AsyncThrowingStream<String, any Error> { $0.finish(throwing: Broken()) }
+        let results = web.run(urls).makeAsyncIterator()
+        await #expect(throws: FetchError.self) { try await results.next() }
+        let events = web.events("gemini://127.0.0.1:1/").makeAsyncIterator()
+        await #expect(throws: FetchError.self) {
+            while try await events.next() != nil {}
+        }
+        let cancelled = web.run(["gemini://127.0.0.1:1/"]).makeAsyncIterator()
+        nonisolated(unsafe) let iterator = cancelled
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await iterator.next()
+        }
+        await #expect(throws: FetchError.self) { try await task.value }
+        for _ in 0..<3 {
+            #expect(try await results.next() == nil)
+            #expect(try await events.next() == nil)
+            #expect(try await cancelled.next() == nil)
+        }
+    }
+
+    /// Numbers and times at their ends are neither a trap nor a wait.
+    @Test func everyOptionHasItsEnds() async throws {
+        let server = try server { _, name, peer in peer.write(name) }
+        let url = server.url("/x", scheme: "finger")
+        for number in [Int.min, -1, 0, .max] {
+            let numbers: [WritableKeyPath<RunOptions, Int>] = [\.perHost, \.retries, \.loops]
+            for path in numbers {
+                var options = RunOptions()
+                options[keyPath: path] = number
+                // Only one that fails is tried again.
+                let urls = [url] + (number == .max ? [] : ["finger://127.0.0.1:1/"])
+                let results = try await collect(
+                    web.run(urls, parallel: number, options: options))
+                #expect(try results[0].get().text == "x", "\(path), \(number)")
+            }
+        }
+        for time in [Duration.seconds(Int64.min), .seconds(-1), .zero] {
+            let times: [WritableKeyPath<RunOptions, Duration>] = [
+                \.startInterval, \.hostInterval, \.pauseMax,
+            ]
+            for path in times {
+                var options = RunOptions()
+                options[keyPath: path] = time
+                let results = try await collect(web.run([url, url], options: options))
+                #expect(try texts(results) == ["x", "x"], "\(path), \(time)")
+            }
+        }
+    }
+
     @Test func anEndlessListIsReadAsThereIsRoom() async throws {
         let server = try server { _, name, peer in peer.write(name) }
         let url = server.url("/x", scheme: "finger")

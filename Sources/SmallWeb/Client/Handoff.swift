@@ -22,7 +22,7 @@ extension Client {
 
         /// The next element; `nil` after the last.
         ///
-        /// - Throws: For events, the reason for a missing or incomplete reply. For results,
+        /// - Throws: Once, and then it has ended. For events, the reason for a missing or incomplete reply. For results,
         ///   `interrupted` when the task is cancelled, and errors of the URLs' own sequence.
         public func next(
             isolation actor: isolated (any Actor)? = #isolation
@@ -106,7 +106,8 @@ final class Handoff<Element: Sendable>: Sendable {
     func finish(_ error: FetchError?) {
         let end: Taken = error.map { .failure($0) } ?? .success(nil)
         let taker = state.withLock { state in
-            state.end = end
+            // An error is thrown once, and the sequence has ended.
+            state.end = state.taker == nil ? end : .success(nil)
             return state.taker.take()
         }
         taker?.resume(returning: end)
@@ -119,7 +120,10 @@ final class Handoff<Element: Sendable>: Sendable {
                 if let element = state.element.take() {
                     return (.success(element), state.putter.take(), nil)
                 }
-                if let end = state.end { return (end, nil, nil) }
+                if let end = state.end {
+                    state.end = .success(nil)
+                    return (end, nil, nil)
+                }
                 state.taker = continuation
                 return (nil, nil, state.watcher.take())
             }

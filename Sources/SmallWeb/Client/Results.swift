@@ -47,15 +47,18 @@ public struct RunOptions: Sendable, Hashable {
 }
 
 extension RunOptions {
+    /// Beyond what a system has of descriptors and threads.
+    private static let (countMax, loopsMax) = (1 << 30, 256)
+
     fileprivate func policy(_ parallel: Int) -> RunPolicy {
         var policy = RunPolicy()
-        policy.jobs = max(1, parallel)
+        policy.jobs = min(max(1, parallel), Self.countMax)
         policy.jobsPerHost = max(1, perHost)
-        policy.loops = max(1, loops)
+        policy.loops = min(max(1, loops), Self.loopsMax)
         policy.startSeconds = startInterval.inSeconds
         policy.hostSeconds = hostInterval.inSeconds
         policy.pauseSecondsMax = pauseMax.inSeconds
-        policy.retry.retries = retries
+        policy.retry.retries = min(retries, Self.countMax)
         policy.retry.delaySeconds = retryDelay?.inSeconds
         policy.retry.totalSeconds = retryTotal?.inSeconds
         policy.retry.repeatsData = retriesData

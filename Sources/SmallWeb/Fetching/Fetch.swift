@@ -61,7 +61,7 @@ struct Fetch {
         }
         self.request = request
         self.origin = origin ?? request.uri
-        deadline = .after(seconds: request.limits.totalSeconds)
+        deadline = .end(of: request.limits.totalSeconds)
     }
 
     mutating func run() async throws(FetchError) -> Ending {
@@ -74,9 +74,10 @@ struct Fetch {
                 if let robots = fetcher.options.robots,
                     try await robots.check(request, from: origin, try fetcher(for: request))
                 {
-                    deadline = .after(seconds: request.limits.totalSeconds)
+                    deadline = .end(of: request.limits.totalSeconds)
                     if hops == 0 { log.begin(origin) }
                 }
+                try checkLimits()
                 ending = try await sending()
             } catch  where hops > 0 && error.outcome == .badURL {
                 // The plugin refuses the target, which the server has chosen and not the user.
@@ -97,6 +98,16 @@ struct Fetch {
             hops += 1
             guard try await follow(ending, hops: hops) else { return ending }
         }
+    }
+
+    /// - Throws: `timeout` for a limit that is over before anything is tried.
+    private func checkLimits() throws(FetchError) {
+        try LongWork.check(deadline)
+        if let seconds = request.limits.connectSeconds, seconds <= 0 {
+            throw FetchError(
+                .timeout, .connect, "there is no time to connect in", remedy: .raise(.connectTime))
+        }
+        if let seconds = request.limits.idleSeconds, seconds <= 0 { throw .silence(.header) }
     }
 
     /// Makes the next request if the reply is a redirect to be followed; false otherwise.
@@ -144,14 +155,14 @@ struct Fetch {
             return error
         }
         let limits = request.limits
-        var (result, seconds) = (error, limits.connectSeconds)
+        var (result, seconds) = (error, limits.connectSeconds ?? 0)
         if Instant.now >= deadline {
-            seconds = limits.totalSeconds
+            seconds = limits.totalSeconds ?? 0
             result = FetchError(
                 .timeout, error.phase, "the fetch took longer than \(seconds.shortest) s",
                 remedy: .raise(.totalTime))
         } else if limit == .silence {
-            seconds = limits.idleSeconds
+            seconds = limits.idleSeconds ?? 0
         }
         if case .raise(let limit)? = result.remedy, log.traffic?.received ?? 0 == 0,
             error.phase == .tls || log.connection != nil && error.phase != .connect

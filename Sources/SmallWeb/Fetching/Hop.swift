@@ -15,7 +15,7 @@ package final class Hop {
     /// Deadline of the whole fetch.
     package let deadline: Instant
     /// Deadline of a connection that begins now.
-    var connectDeadline: Instant { min(deadline, .after(seconds: limits.connectSeconds)) }
+    var connectDeadline: Instant { min(deadline, .end(of: limits.connectSeconds)) }
     /// Sessions to resume; `nil` for a full handshake.
     var sessions: TLSSessionCache?
     /// The client certificate of this hop alone, for the server of its URL.

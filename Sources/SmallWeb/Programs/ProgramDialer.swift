@@ -139,7 +139,7 @@ final class ProgramDialer: ProgramNetwork {
         request.limits = hop.limits
         request.programSecrets = hop.secrets
         if hop.deadline != .never {
-            request.limits.totalSeconds = max(0.001, hop.deadline.seconds(since: .now))
+            request.limits.totalSeconds = hop.deadline.seconds(since: .now)
         }
         var fetcher = try hop.fetcher.afterRedirect(to: uri)
         let isDirect = try fetcher.way(for: request.scheme, to: endpoint).route == .direct

@@ -59,7 +59,7 @@ extension Fetcher {
         of endpoint: Endpoint, limits: Limits = Limits()
     ) async throws(FetchError) -> [String] {
         try await options.resolver.numericHosts(
-            of: endpoint, on: loop, by: .after(seconds: limits.connectSeconds))
+            of: endpoint, on: loop, by: .end(of: limits.connectSeconds))
     }
 }
 
@@ -91,7 +91,7 @@ private struct RehearsalDialer: ProgramHost {
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
         stage.rehearsal.endpoint = endpoint
         stage.rehearsal.way = try hop.way(to: endpoint)
-        return ByteStream(RehearsalCarrier(stage: stage), idleSeconds: 0, deadline: .never)
+        return ByteStream(RehearsalCarrier(stage: stage), idleSeconds: nil, deadline: .never)
     }
 
     func httpClient(for endpoint: Endpoint) throws(FetchError) -> any HTTPClient {

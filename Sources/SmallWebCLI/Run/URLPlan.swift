@@ -199,9 +199,7 @@ struct URLPlan {
         request.prefersText = prefersText
         if !settings.crawl.mediaTypes.isEmpty { request.mediaTypes = settings.crawl.mediaTypes }
         if settings.fetch.keepsRefusals { request.keepsRefusals = true }
-        request.limits.connectSeconds = settings.fetch.connectSeconds
-        request.limits.idleSeconds = settings.fetch.readSeconds
-        request.limits.totalSeconds = settings.fetch.totalSeconds
+        settings.fetch.limit(&request.limits)
         switch settings.fetch.bodyBytesMax {
         case 0?: request.limits.bodyBytesMax = nil
         case let size?: request.limits.bodyBytesMax = size

@@ -69,6 +69,13 @@ struct FetchSettings: Sendable {
     /// Rate limit for the body; 0 for none.
     var bytesPerSecond = 0
 
+    /// Sets limits of time; 0 in these settings stands for none.
+    func limit(_ limits: inout Limits) {
+        limits.connectSeconds = connectSeconds > 0 ? connectSeconds : nil
+        limits.idleSeconds = readSeconds > 0 ? readSeconds : nil
+        limits.totalSeconds = totalSeconds > 0 ? totalSeconds : nil
+    }
+
     /// An error page must not be appended to the beginning of a body saved earlier.
     var keepsRefusals: Bool { refusal != .fail && resume == .fromStart }
 

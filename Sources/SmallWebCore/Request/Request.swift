@@ -213,18 +213,18 @@ extension Scheme {
     }
 }
 
-/// Bounds of one fetch. Sizes in bytes, times in seconds.
+/// Bounds of one fetch. Sizes in bytes, times in seconds; a time that is 0 or less is over at once.
 public struct Limits: Sendable, Hashable {
     /// Largest body, counted as it is delivered; `nil` for none.
     public var bodyBytesMax: Int?
     /// True if ``bodyBytesMax`` is the default, not set by the user.
     package var isUsualForBodies = false
-    /// Resolving, connecting and the TLS handshake together.
-    public var connectSeconds: Double
-    /// Longest silence while sending or receiving; 0 for none.
-    public var idleSeconds: Double
-    /// The whole fetch, redirects included; 0 for none.
-    public var totalSeconds: Double
+    /// Resolving, connecting and the TLS handshake together; `nil` for no limit.
+    public var connectSeconds: Double?
+    /// Longest silence while sending or receiving; `nil` for no limit.
+    public var idleSeconds: Double?
+    /// The whole fetch, redirects included; `nil` for no limit.
+    public var totalSeconds: Double?
     /// Longest line of a menu or listing.
     public var lineBytesMax = 65_536
     /// Bytes that may be held back in memory before they go to a temporary file.
@@ -242,9 +242,9 @@ public struct Limits: Sendable, Hashable {
         total: Duration? = nil, connect: Duration? = .seconds(15), idle: Duration? = .seconds(60),
         bodyBytesMax: Int? = 256 << 20
     ) {
-        totalSeconds = total?.inSeconds ?? 0
-        connectSeconds = connect?.inSeconds ?? 0
-        idleSeconds = idle?.inSeconds ?? 0
+        totalSeconds = total?.inSeconds
+        connectSeconds = connect?.inSeconds
+        idleSeconds = idle?.inSeconds
         self.bodyBytesMax = bodyBytesMax
     }
 }

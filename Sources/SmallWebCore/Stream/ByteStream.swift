@@ -36,7 +36,7 @@ public final class ByteStream {
 
     /// Released when the stream is closed.
     private var carrier: (any Carrier)?
-    private let idleSeconds: Double
+    private let idleSeconds: Double?
     private let deadline: Instant
     private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
     private var buffer: [UInt8] = []
@@ -50,11 +50,11 @@ public final class ByteStream {
     static let capacities = (first: 4096, usual: 65_536)
 
     /// - Parameters:
-    ///   - idleSeconds: Longest wait for one read or write to move, 0 for none.
+    ///   - idleSeconds: Longest wait for one read or write to move, `nil` for none.
     ///   - deadline: End of the whole fetch.
     ///   - onSent: Called with each piece of bytes once it has gone out completely.
     package init(
-        _ carrier: any Carrier, idleSeconds: Double, deadline: Instant,
+        _ carrier: any Carrier, idleSeconds: Double?, deadline: Instant,
         onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)? = nil
     ) {
         self.carrier = carrier
@@ -79,7 +79,7 @@ public final class ByteStream {
             case .bytes(let count)?:
                 sent += count
                 bytesSent += count
-                silence.end()
+                silence.renew()
             case .wouldBlock(let readiness)?:
                 try await wait(for: readiness, in: &silence)
             case nil: return
@@ -129,7 +129,7 @@ public final class ByteStream {
             case .success(.bytes(let count)):
                 sent += count
                 bytesSent += count
-                silence.end()
+                silence.renew()
             case .success(.wouldBlock(let readiness)):
                 // It may answer and read no more.
                 try await wait(for: readiness == .writable ? .either : readiness, in: &silence)
@@ -213,7 +213,7 @@ public final class ByteStream {
         while true {
             if !unread.isEmpty {
                 try await body(take(unread.count))
-                silence.end()
+                silence.renew()
             }
             // Not `fill`: while bytes keep coming there is nothing to suspend for, and on a fast
             // network each `await` costs as much as the system call.
@@ -420,20 +420,20 @@ public final class ByteStream {
 
     /// Time since bytes last moved. Not every wake-up ends it: TLS has records without data.
     private struct Silence {
-        let seconds: Double
-        private var began: Instant?
+        let seconds: Double?
+        private var end: Instant?
 
-        init(seconds: Double) { self.seconds = seconds }
+        init(seconds: Double?) { self.seconds = seconds }
 
         var limit: Instant {
             mutating get {
-                let limit = began ?? .after(seconds: seconds)
-                began = limit
+                let limit = end ?? .end(of: seconds)
+                end = limit
                 return limit
             }
         }
 
-        mutating func end() { began = nil }
+        mutating func renew() { end = nil }
     }
 
     private func take(_ count: Int) -> ArraySlice<UInt8> {

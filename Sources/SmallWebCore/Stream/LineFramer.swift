@@ -62,19 +62,21 @@ public struct LineFramer: Sendable {
     }
 
     /// The lines that end within the next bytes, without a byte order mark at the very beginning. A
-    /// longer line comes in pieces of at most `lineBytesMax`, which must be at least 4, and none of
-    /// them ends within a UTF-8 character. The lines do not depend on how the bytes are cut.
+    /// longer line comes in pieces of at most `lineBytesMax`, or 4, and none of them ends within a
+    /// UTF-8 character. The lines do not depend on how the bytes are cut.
     ///
     /// - Parameter isLast: True to end a last line that has no line feed.
     package mutating func split(_ bytes: ArraySlice<UInt8>, isLast: Bool = false) -> [Line] {
         var lines: [Line] = []
         var rest = bytes
+        // A character of UTF-8 has up to 4 bytes: shorter pieces would be empty, without end.
+        let pieceBytes = max(lineBytesMax, 4)
         while !rest.isEmpty {
             let end = rest.firstLineFeed
             var line = rest[..<(end ?? rest.endIndex)]
             rest = end.map { rest[($0 + 1)...] } ?? []
-            while pending.count + line.count > lineBytesMax {
-                let room = lineBytesMax - pending.count
+            while pending.count + line.count > pieceBytes {
+                let room = pieceBytes - pending.count
                 pending += line.prefix(room)
                 line = line.dropFirst(room)
                 let kept = pending.count - pending[...].cutCharacterCount

@@ -26,6 +26,12 @@ extension Inlined {
             return Instant(nanoseconds: now.nanoseconds + UInt64(nanoseconds))
         }
 
+        /// End of a limit that begins now: ``never`` for `nil`, now when it is 0 or less.
+        package static func end(of seconds: Double?) -> Instant {
+            guard let seconds else { return .never }
+            return seconds > 0 ? .after(seconds: seconds) : .now
+        }
+
         @inlinable public static func < (left: Instant, right: Instant) -> Bool {
             left.nanoseconds < right.nanoseconds
         }

@@ -144,13 +144,13 @@ package struct CurlClient: HTTPClient {
     }
 
     private struct Silence {
-        private let seconds: Double
+        private let seconds: Double?
         private var progressBytes = 0
         private(set) var end: Instant
 
-        init(_ seconds: Double) {
+        init(_ seconds: Double?) {
             self.seconds = seconds
-            end = .after(seconds: seconds)
+            end = .end(of: seconds)
         }
 
         /// Extends the deadline if the transfer has made progress, before its reply; false if it
@@ -160,11 +160,11 @@ package struct CurlClient: HTTPClient {
             let bytes = transfer.progressBytes
             defer { progressBytes = bytes }
             guard let began = transfer.requestBegan, bytes == progressBytes else {
-                end = .after(seconds: seconds)
+                end = .end(of: seconds)
                 return true
             }
-            let now = Instant.now
-            let past = now > began ? Double(now.nanoseconds - began.nanoseconds) / 1e9 : 0
+            guard let seconds else { return true }
+            let past = Instant.now.seconds(since: began)
             guard past < seconds else { return false }
             end = .after(seconds: seconds - past)
             return true
@@ -210,10 +210,10 @@ package struct CurlClient: HTTPClient {
         // Only a connection over TLS can turn out to be HTTP/2 and carry several transfers.
         transfer.set(CURLOPT_PIPEWAIT, endpoint.security == .tls ? 1 : 0)
         transfer.set(CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_2TLS)
-        if request.limits.connectSeconds > 0 {
+        if let limit = request.limits.connectSeconds {
             // A tunnel has the same limit and a better message, so it times out first.
-            let seconds = request.limits.connectSeconds + (route.isDirect ? 0 : 0.2)
-            transfer.limitConnecting(milliseconds: max(1, Int(seconds * 1000)))
+            let seconds = max(0.001, limit) + (route.isDirect ? 0 : 0.2)
+            transfer.limitConnecting(milliseconds: Int(min(seconds * 1000, 1e9)))
         }
         if settings.reportsRequests { transfer.set(CURLOPT_VERBOSE, 1) }
         configureRequest(transfer, request)
@@ -297,7 +297,7 @@ package struct CurlClient: HTTPClient {
         try resolver.check(unresolved: target.host)
         let gate = multi.gate(
             route, isForwarded: forwardingProxy(request) != nil, isStrict: resolver.refusesPrivate)
-        let limit = Instant.after(seconds: request.limits.connectSeconds)
+        let limit = Instant.end(of: request.limits.connectSeconds)
         transfer.go(through: CurlTunnel(gate, to: target, resolver, by: min(deadline, limit)))
     }
 

@@ -269,7 +269,7 @@ struct TrustCommand: Sendable {
         options.resolver.isPublicOnly = settings.connection.isPublicOnly
         options.proxies = try settings.connection.readProxies()
         var limits = Limits()
-        limits.connectSeconds = settings.fetch.connectSeconds
+        settings.fetch.limit(&limits)
         let loop = try EventLoop()
         let fetcher = Fetcher(registry: .init(), options: options, loop: loop)
         let bounds = limits

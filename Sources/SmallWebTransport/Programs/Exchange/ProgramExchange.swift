@@ -177,6 +177,6 @@ package struct ProgramExchange: ProgramRunner {
     }
 
     private func silenceEnd(_ program: ProgramRequest) -> Instant {
-        .after(seconds: program.fetchLimits.idleSeconds)
+        .end(of: program.fetchLimits.idleSeconds)
     }
 }
