@@ -49,7 +49,7 @@ private struct Opening: Sendable {
         _ body: @escaping @Sendable (ByteStream) async throws -> Value
     ) async throws -> Value {
         let loop = fetcher.loop
-        let deadline = Instant.after(seconds: limits.totalSeconds)
+        let deadline = Instant.end(of: limits.totalSeconds)
         return try await withTaskExecutorPreference(loop) {
             try await withThrowingTaskGroup(of: Value?.self) { group in
                 group.addTask { .some(try await use(by: deadline, onState, body)) }
@@ -70,7 +70,7 @@ private struct Opening: Sendable {
                 } catch  where isLate {
                     throw FetchError(
                         .timeout, .body,
-                        "the stream was open for longer than \(limits.totalSeconds.shortest) s",
+                        "the stream was open for longer than \((limits.totalSeconds ?? 0).shortest) s",
                         remedy: .raise(.totalTime))
                 }
                 preconditionFailure("a body returns or throws")
