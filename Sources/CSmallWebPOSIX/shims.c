@@ -177,6 +177,18 @@ void swposix_count_continuations(void) {
 
 int swposix_continuations(void) { return continuations; }
 
+static volatile sig_atomic_t owns_signals;
+
+void swposix_own_signals(void) { owns_signals = 1; }
+
+void swposix_ignore_pipe(void) {
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    if (owns_signals) signal(SIGPIPE, SIG_IGN);
+    else pthread_sigmask(SIG_BLOCK, &pipe, NULL);
+}
+
 static void interrupt(int signal_number) { (void)signal_number; }
 
 // Without a handler the signal would end the process.
@@ -234,7 +246,7 @@ int swposix_block_signals(void) {
 }
 
 void swposix_interrupt(pthread_t thread) {
-    if (catch_alarm() == 0) pthread_kill(thread, SIGALRM);
+    if (owns_signals && catch_alarm() == 0) pthread_kill(thread, SIGALRM);
 }
 
 void swposix_die_of(int signal_number) {

@@ -70,7 +70,14 @@ int swposix_processor_count(void);
 // Leaves signals to the process to other threads. Returns 0 or an error.
 int swposix_block_signals(void);
 
-// Makes a blocking call of `thread`, which must be running, fail with EINTR.
+// The handlers of signals are smallweb's to set. Never called in another program, whose they are.
+void swposix_own_signals(void);
+
+// Makes writing to a pipe without a reader an error, on this thread at least.
+void swposix_ignore_pipe(void);
+
+// Makes a blocking call of `thread`, which must be running, fail with EINTR, where signals are
+// smallweb's own.
 void swposix_interrupt(pthread_t thread);
 
 // Restores the default action of `signal_number` and raises it.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import ExternalPlugin
 internal import Glibc
 internal import SmallWeb
@@ -302,6 +303,7 @@ package enum Tool {
         // stderr is not usable, so exit without a message.
         guard Environment.reserveStandardDescriptors() else { return Outcome.write.exitStatus }
         PluginFolders.isTaken.withLock { $0 = Option.isTaken }
+        swposix_own_signals()
         // Ignore the signals of resource limits: exceeding one then fails with an error to report.
         for number in Shell.limitSignals { signal(number, SIG_IGN) }
         if arguments.first == "__complete" {

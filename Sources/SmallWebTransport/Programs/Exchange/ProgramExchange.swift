@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import CSmallWebPOSIX
 internal import Glibc
 package import SmallWebCore
 
@@ -39,7 +40,7 @@ package struct ProgramExchange: ProgramRunner {
         _ onOutput: (ProgramOutput) async throws(FetchError) -> ProgramDemand
     ) async throws(FetchError) -> ProgramEnding {
         // A closed pipe shall be an error of the write, as with sockets; see ``ProgramPipe``.
-        signal(SIGPIPE, SIG_IGN)
+        swposix_ignore_pipe()
         let turns = try ProgramTurns(program, on: loop)
         defer { turns.end() }
         let first = turns.links[0]
