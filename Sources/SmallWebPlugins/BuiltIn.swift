@@ -41,7 +41,8 @@ extension Registry {
         }
         var copy = self
         let root = entry.keepsDotSegments ? url : url.removingDotSegments()
-        try copy.register(try ServedDirectory(directory, at: root, entry), replacing: true)
+        try copy.register(
+            try ServedDirectory(directory, at: root, entry), replacing: true, isOurs: true)
         return copy
     }
 
@@ -54,7 +55,7 @@ extension Registry {
         var registry = Registry()
         for handler in handlers {
             do {
-                try registry.register(handler)
+                try registry.register(handler, isOurs: true)
             } catch {
                 preconditionFailure("two built-in plugins claim one scheme: \(error)")
             }
@@ -67,7 +68,7 @@ extension Registry {
     /// - Throws: `not-built-in` when libcurl is not installed.
     public static func builtInWithCurl() throws(FetchError) -> Registry {
         var registry = withPrograms
-        try registry.register(CurlPlugin(try CurlClient.protocols()))
+        try registry.register(CurlPlugin(try CurlClient.protocols()), isOurs: true)
         return registry
     }
 }

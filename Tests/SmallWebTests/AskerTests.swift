@@ -76,15 +76,18 @@ struct AskerTests {
         #expect(server.requestLines.joined().isEmpty)
     }
 
-    /// The first question waits until the second fetch, which waits for its turn, is given up.
-    @Test func aFetchThatIsGivenUpIsNotAskedAbout() async throws {
+    /// The first question is not answered before others, which wait for their turn, have ended:
+    /// one is given up, the time of the other is over.
+    @Test func aFetchThatIsOverIsNotAskedAbout() async throws {
         let questions = questions
-        let (answer, hasCome) = (Monitor<CheckedContinuation<Void, Never>?>(nil), Monitor(false))
+        let (answer, come) = (Monitor<CheckedContinuation<Void, Never>?>(nil), Monitor(0))
         let first = try LoopbackServer.capsule()
         // The handler runs after the handshake: then only the verdict is still to come.
-        let second = try LoopbackServer(tls: .make()) { peer in
-            hasCome.update { $0 = true }
-            _ = peer.readLine()
+        let others = try (0..<2).map { _ in
+            try LoopbackServer(tls: .make()) { peer in
+                come.update { $0 += 1 }
+                _ = peer.readLine()
+            }
         }
         let web = try bench.web { options in
             var store = TrustStore(path: bench.storePath, policy: .ask)
@@ -95,17 +98,31 @@ struct AskerTests {
             }
             options.trust = store
         }
-        let (one, two) = (first.url("/about"), second.url("/about"))
-        let answered = Task { try await web.fetch(one).outcome }
+        let urls = ([first] + others).map { $0.url("/about") }
+        let answered = Task { try await web.fetch(urls[0]).outcome }
         try await eventually("it is asked about the first") { answer.update { $0 != nil } }
-        let givenUp = Task { try await web.fetch(two).outcome }
-        try await eventually("the second has come") { hasCome.update { $0 } }
+        let givenUp = Task { try await web.fetch(urls[1]).outcome }
+        try await eventually("the second has come") { come.update { $0 == 1 } }
         givenUp.cancel()
+        let cancelled = await #expect(throws: FetchError.self) { _ = try await givenUp.value }
+        #expect(cancelled?.outcome == .interrupted)
+        // A busy machine may need longer for the handshake.
+        for seconds in [0.2, 2, 20] {
+            let late = await #expect(throws: FetchError.self) {
+                try await web.fetch(urls[2], limits: Limits(total: .seconds(seconds)))
+            }
+            #expect(late?.outcome == .timeout)
+            if late?.phase == .tls { break }
+        }
         answer.update { $0?.resume() }
         #expect(try await answered.value == .ok)
-        let error = await #expect(throws: FetchError.self) { _ = try await givenUp.value }
-        #expect(error?.outcome == .interrupted)
         #expect(questions.values.count == 1)
-        #expect(second.requestLines.joined().isEmpty)
+        #expect(others.allSatisfy { $0.requestLines.joined().isEmpty })
+        // The turn of those that left has not been lost.
+        let last = Task { try await web.fetch(urls[1]).outcome }
+        try await eventually("it is asked about the second") { questions.values.count == 2 }
+        last.cancel()
+        answer.update { $0?.resume() }
+        _ = try? await last.value
     }
 }

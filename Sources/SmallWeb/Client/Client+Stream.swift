@@ -97,6 +97,7 @@ private struct Opening: Sendable {
             stopped = error
             throw error
         }
+        stream.loop = fetcher.loop
         if let most = limits.bodyBytesMax { stream.limitReceived(to: most) }
         onState(.started)
         defer { if case .stopped(let error?) = stream.state { stopped = error } }

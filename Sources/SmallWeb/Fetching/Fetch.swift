@@ -212,8 +212,8 @@ struct Fetch {
     mutating func exchange(
         over network: Network, holdsFailures: Bool = false, recalled why: String? = nil
     ) async throws(FetchError) -> Ending {
-        let handler = handler
-        let hop = try hop(handler)
+        let entry = entry
+        let hop = try hop(entry.handler)
         defer {
             (server, recorded) = (hop.connection, hop.recorded)
             hop.close()
@@ -225,7 +225,7 @@ struct Fetch {
         let delivery = Delivery(for: self, over: hop, holdsFailures: holdsFailures, recalled: why)
         var completeness = Completeness.unverified
         do throws(FetchError) {
-            completeness = try await deliver(handler, dialer, delivery)
+            completeness = try await deliver(entry, dialer, delivery)
             heldBody = delivery.held
             try await delivery.finish()
         } catch {
@@ -245,14 +245,16 @@ struct Fetch {
 
     /// Has the plugin make the exchange.
     private func deliver(
-        _ handler: any ProtocolHandler, _ dialer: any Dialer, _ delivery: Delivery
+        _ entry: Registry.Entry, _ dialer: any Dialer, _ delivery: Delivery
     ) async throws(FetchError) -> Completeness {
+        let handler = entry.handler
         var asked = request
         if let validator = asked.validator, !validator.isForAll,
             validator.uri.withoutPassword != request.uri.withoutPassword
         {
             asked.validator = nil
         }
+        if !entry.isOurs { return try await deliver(away: handler, asked, dialer, delivery) }
         guard asked.scheme.computesForLong else {
             return try await handler.fetch(asked, dialer: dialer, emit: delivery.take)
         }
@@ -274,11 +276,13 @@ struct Fetch {
         return ending
     }
 
-    var handler: any ProtocolHandler {
+    var handler: any ProtocolHandler { entry.handler }
+
+    private var entry: Registry.Entry {
         guard let entry = fetcher.registry[request.uri.scheme] else {
             preconditionFailure("a request is made from a registry entry")
         }
-        return entry.handler
+        return entry
     }
 
     /// A better URL for one that was refused: of another scheme, or with a slash more.

@@ -119,7 +119,7 @@ package final class Hop {
 
     func close() {
         for stream in streams {
-            stream.close()
+            stream.letGo()
             traffic.sent += stream.bytesSent
             traffic.received += stream.bytesReceived
         }

@@ -30,7 +30,7 @@ struct NetworkDialer: ProgramHost {
     ) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
         let (loop, hop, store) = (hop.loop, hop, store ?? trustStore)
-        let connectDeadline = hop.connectDeadline
+        let (connectDeadline, deadline) = (hop.connectDeadline, hop.deadline)
         return Connector(
             endpoint: endpoint, loop: loop, resolver: resolver ?? hop.fetcher.options.resolver,
             route: route,
@@ -40,7 +40,8 @@ struct NetworkDialer: ProgramHost {
                 sessionPlace: place
             ) { endpoint, facts async throws(FetchError) in
                 try await store.judge(
-                    place ?? endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline)
+                    place ?? endpoint, facts, now: UTCDate.now, loop: loop, by: connectDeadline,
+                    askingUntil: deadline)
             },
             onAttempt: { address async throws(FetchError) in
                 try await hop.say(.connecting(endpoint, address: address))

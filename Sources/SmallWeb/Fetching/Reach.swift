@@ -74,7 +74,7 @@ extension Fetcher {
         guard let name = Reach.schemeOfFile(url) else { return self }
         var registry = registry
         // It is the handler of the scheme, or one that the user has named.
-        for handler in Registry.files.handlers { _ = try? registry.register(handler) }
+        for handler in Registry.files.handlers { _ = try? registry.register(handler, isOurs: true) }
         var options = options
         options.allowedSchemes?.insert(name)
         // Neither is a file recorded, nor does a recording answer.

@@ -15,7 +15,8 @@ public struct TrustStore: Sendable {
     /// and `actual`. `nil` always refuses. It is called on the event loop of the fetch, and asks
     /// one question at a time; other fetches go on while it awaits the answer.
     public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
-    private let questions = Turns()
+    /// True while a question waits for its answer.
+    private let isAsking = Locked(false)
     /// True to never add to the file: the judged keys were recorded, perhaps by others.
     package var isReadOnly = false
 
@@ -62,12 +63,14 @@ public struct TrustStore: Sendable {
 
     /// Judges the key behind `endpoint`; pins it when the place is new and the policy says so.
     ///
-    /// - Parameter now: Unix seconds.
+    /// - Parameters:
+    ///   - now: Unix seconds.
+    ///   - end: No question is asked from then on.
     /// - Throws: `untrusted`, `trust-changed`; `write` or `read` when the store cannot be used;
-    ///   `timeout` when another process keeps it locked.
+    ///   `timeout` when another process keeps it locked, or there is no time left to ask.
     package func judge(
         _ endpoint: Endpoint, _ tls: Connection.TLS, now: Int, loop: EventLoop,
-        by deadline: Instant = .never
+        by deadline: Instant = .never, askingUntil end: Instant = .never
     ) async throws(FetchError) -> Connection.Trust {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
@@ -81,14 +84,35 @@ public struct TrustStore: Sendable {
                 (error.outcome == .untrusted || error.outcome == .trustChanged)
                 && !lines.contains { $0.pin == nil }
             guard policy == .ask, isQuestion, let asker else { throw error }
-            await questions.begin()
-            defer { questions.end() }
+            try await untilNobodyIsAsked(about: endpoint, on: loop, by: end)
+            defer { isAsking.withLock { $0 = false } }
             visit.isApproved = try await ask(visit, asker)
+            if !loop.isCurrent { await loop.enter() }
         }
         if isReadOnly { return try visit.judge(lines).0 }
         let (facts, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
         if needsSync { try file.sync() }
         return facts
+    }
+
+    /// Polled, as ``lock(loop:by:)``: an answer takes seconds.
+    private func untilNobodyIsAsked(
+        about endpoint: Endpoint, on loop: EventLoop, by end: Instant
+    ) async throws(FetchError) {
+        while true {
+            if Task.isCancelled { throw .cancelled }
+            guard Instant.now < end else {
+                throw FetchError(
+                    .timeout, .tls, "no time is left to ask about \(endpoint)",
+                    remedy: .raise(.totalTime))
+            }
+            let isTaken = isAsking.withLock { isAsking in
+                defer { isAsking = true }
+                return isAsking
+            }
+            if !isTaken { return }
+            await loop.sleep(until: min(end, .after(seconds: .random(in: 0.001...0.05))))
+        }
     }
 
     /// Asks, unless an answer to another fetch has settled it meanwhile.
@@ -98,7 +122,6 @@ public struct TrustStore: Sendable {
     private func ask(
         _ visit: TrustVisit, _ asker: @Sendable (FetchError) async -> Bool
     ) async throws(FetchError) -> Bool {
-        if Task.isCancelled { throw .cancelled }
         do throws(FetchError) {
             _ = try visit.judge(try lines(of: visit.endpoint.description))
             return false
@@ -198,34 +221,5 @@ public struct TrustStore: Sendable {
             await loop.sleep(until: .after(seconds: .random(in: 0...pause)))
             pause = min(2 * pause, 0.05)
         }
-    }
-}
-
-/// Lets one task at a time go on, in the order in which they come. None blocks its thread.
-private final class Turns: Sendable {
-    private struct State {
-        var isTaken = false
-        var waiting: [CheckedContinuation<Void, Never>] = []
-    }
-
-    private let state = Locked(State())
-
-    func begin() async {
-        await withCheckedContinuation { continuation in
-            let isFree = state.withLock { state in
-                defer { state.isTaken = true }
-                if state.isTaken { state.waiting.append(continuation) }
-                return !state.isTaken
-            }
-            if isFree { continuation.resume() }
-        }
-    }
-
-    func end() {
-        let next = state.withLock { state in
-            state.isTaken = !state.waiting.isEmpty
-            return state.waiting.isEmpty ? nil : state.waiting.removeFirst()
-        }
-        next?.resume()
     }
 }

@@ -50,7 +50,8 @@ struct ConnectionSettings: Sendable {
             // A path implies consent to the files its manifest reads; the name of an installed one
             // does not.
             let isTrusted = trustedPlugins.contains(name) && Settings.isFolder(name)
-            try registry.register(try folder.handler(isTrusted: isTrusted), replacing: true)
+            try registry.register(
+                try folder.handler(isTrusted: isTrusted), replacing: true, isOurs: true)
         }
         return registry
     }

@@ -11,8 +11,11 @@ public struct Registry: Sendable {
 
         /// ``Scheme/keepsDotSegments``, without a copy of the scheme.
         package let keepsDotSegments: Bool
+        /// True for a handler of this package, which leaves the loop of its fetch nowhere.
+        package let isOurs: Bool
 
-        init(_ scheme: Scheme, _ handler: any ProtocolHandler) {
+        init(_ scheme: Scheme, _ handler: any ProtocolHandler, isOurs: Bool) {
+            self.isOurs = isOurs
             self.scheme = scheme
             keepsDotSegments = scheme.keepsDotSegments
             self.handler = handler
@@ -33,13 +36,20 @@ public struct Registry: Sendable {
     public mutating func register(
         _ handler: any ProtocolHandler, replacing: Bool = false
     ) throws(FetchError) {
+        try register(handler, replacing: replacing, isOurs: false)
+    }
+
+    /// - Parameter isOurs: See ``Entry/isOurs``.
+    package mutating func register(
+        _ handler: any ProtocolHandler, replacing: Bool = false, isOurs: Bool
+    ) throws(FetchError) {
         for scheme in handler.schemes where !replacing && entries[scheme.name] != nil {
             throw FetchError(
                 .usage, .plugin, "the scheme \(scheme.name) already has a handler")
         }
         handlers.append(handler)
         for scheme in handler.schemes {
-            entries[scheme.name] = Entry(scheme, handler)
+            entries[scheme.name] = Entry(scheme, handler, isOurs: isOurs)
         }
     }
 
@@ -53,7 +63,7 @@ public struct Registry: Sendable {
         guard let handler = try fallback?(name),
             let scheme = handler.schemes.first(where: { $0.name == name })
         else { return nil }
-        return Entry(scheme, handler)
+        return Entry(scheme, handler, isOurs: true)
     }
 
     /// Looks up schemes that are not registered. Called each time, so it must cache costly lookups.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 
-/// The common stream: one connection, read and written by one task.
+/// The common stream: one connection, read and written by one task, on whatever executor.
 ///
 /// All plugins' loops over short reads and writes are in this file; the route to a server, below
 /// it, has its own, which must not read a byte beyond a proxy's reply. Received bytes live in one
@@ -33,6 +33,9 @@ public final class ByteStream {
     package var isPlain = false
     /// The scheme for the same over TLS, for advice.
     package var secureForm: String?
+    /// The loop on which everything is done for a caller who may be anywhere; `nil` for one who is
+    /// always there.
+    package var loop: (any StreamLoop)?
 
     /// Released when the stream is closed.
     private var carrier: (any Carrier)?
@@ -72,6 +75,11 @@ public final class ByteStream {
     ///
     /// - Throws: `timeout`, `interrupted`.
     public func writeAll(_ bytes: [UInt8]) async throws(FetchError) {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await writeAll(bytes)
+            }
+        }
         var sent = 0
         var silence = Silence(seconds: idleSeconds)
         while sent < bytes.count {
@@ -103,6 +111,9 @@ public final class ByteStream {
     ///
     /// - Throws: `timeout`, `interrupted`, and the reason why the stream has stopped.
     public func finishWriting() async throws(FetchError) {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in try await finishWriting() }
+        }
         guard ending == nil else { return }
         let carrier = try openCarrier()
         var silence = Silence(seconds: idleSeconds)
@@ -115,6 +126,11 @@ public final class ByteStream {
     /// - Returns: True if all were sent; if not, the answer or its absence is there to be read.
     /// - Throws: `timeout`, `interrupted`.
     public func writeUnlessAnswered(_ bytes: [UInt8]) async throws(FetchError) -> Bool {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await writeUnlessAnswered(bytes)
+            }
+        }
         var sent = 0
         var silence = Silence(seconds: idleSeconds)
         while sent < bytes.count {
@@ -145,6 +161,11 @@ public final class ByteStream {
     /// - Throws: `receive`, `timeout`, `interrupted`. A reset is an ``ending``, not an error.
     public func readSome(upTo count: Int = .max) async throws(FetchError) -> ArraySlice<UInt8> {
         precondition(count > 0)
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await readSome(upTo: count)
+            }
+        }
         if unread.isEmpty, try await !fill() { return [] }
         return take(min(count, unread.count))
     }
@@ -154,6 +175,11 @@ public final class ByteStream {
     /// - Parameter count: 0 or more; the caller has checked it against a limit.
     /// - Throws: `truncated` if the peer ends first, and the errors of ``readSome(upTo:)``.
     public func readExactly(_ count: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await readExactly(count)
+            }
+        }
         while unread.count < count {
             guard try await fill() else {
                 throw FetchError(
@@ -171,6 +197,11 @@ public final class ByteStream {
     /// - Throws: `protocol-error` when `limit` bytes hold no line feed, and the errors of
     ///   ``readSome(upTo:)``.
     public func readLine(upTo limit: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await readLine(upTo: limit)
+            }
+        }
         var scanned = 0
         while true {
             let window = buffer[unread].prefix(limit)
@@ -193,6 +224,11 @@ public final class ByteStream {
     public func readMessage<Message>(
         by framer: some Framer<Message>
     ) async throws(FetchError) -> Message? {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await readMessage(by: framer)
+            }
+        }
         while true {
             let count = try framer.needs(buffer[unread])
             if count <= unread.count { return try framer.unframe(take(max(count, 0))) }
@@ -209,6 +245,11 @@ public final class ByteStream {
     public func readToEnd(
         _ body: (ArraySlice<UInt8>) async throws(FetchError) -> Void
     ) async throws(FetchError) -> ByteStream.Ending {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await readToEnd(body)
+            }
+        }
         var silence = Silence(seconds: idleSeconds)
         while true {
             if !unread.isEmpty {
@@ -231,6 +272,11 @@ public final class ByteStream {
     /// - Throws: ``endedTooSoon`` without a byte, unless the request allows that; the errors of
     ///   ``readSome(upTo:)``.
     public func awaitReply(to request: Request) async throws(FetchError) {
+        if let loop = elsewhere {
+            return try await loop.run { () async throws(FetchError) in
+                try await awaitReply(to: request)
+            }
+        }
         if !unread.isEmpty { return }
         if try await fill() { return }
         try acceptEmptyReply(to: request)
@@ -269,10 +315,11 @@ public final class ByteStream {
 
     /// Closes at once: from now on reads and writes throw. Slices that were read before stay valid.
     public func close() {
-        letGo()
-        unread = 0..<0
-        if case .stopped = state { return }
-        state = .stopped(nil)
+        if case .started = state { state = .stopped(nil) }
+        guard let loop = elsewhere else { return end() }
+        // @unchecked: changed on the loop alone.
+        nonisolated(unsafe) let stream = self
+        loop.perform { stream.end() }
     }
 
     /// Ends the stream with `too-large` once more than `count` bytes have come.
@@ -280,9 +327,20 @@ public final class ByteStream {
         carrier = carrier.map { BoundedCarrier($0, receivesMax: count, sends: true) }
     }
 
-    private func letGo() {
+    private func end() {
+        letGo()
+        unread = 0..<0
+    }
+
+    /// Closes the connection, and leaves everything else to the task that uses the stream.
+    package func letGo() {
         carrier?.close()
         carrier = nil
+    }
+
+    private var elsewhere: (any StreamLoop)? {
+        guard let loop, !loop.isCurrent else { return nil }
+        return loop
     }
 
     /// - Throws: The reason why the stream has stopped.

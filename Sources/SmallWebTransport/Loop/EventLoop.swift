@@ -11,7 +11,7 @@ internal import Synchronization
 //
 // @unchecked: `inbox` has its lock, everything else is used by the running thread alone, which
 // every entry point checks.
-package final class EventLoop: TaskExecutor, @unchecked Sendable {
+package final class EventLoop: StreamLoop, @unchecked Sendable {
     private struct Inbox {
         var jobs: [UnownedJob] = []
         var actions: [@Sendable () -> Void] = []

@@ -42,6 +42,24 @@ package final class LoopThread: Sendable {
 }
 
 extension EventLoop {
+    /// Runs `body` away from the loop, until it returns, but no longer than the deadline or a
+    /// cancellation of this task: then its own task is cancelled, and left alone.
+    ///
+    /// - Returns: `nil` if it has not returned before.
+    package func result<Value: Sendable>(
+        by deadline: Instant, of body: @escaping @Sendable () async -> Value
+    ) async -> Value? {
+        let result = Locked<Value?>(nil)
+        let waiter = Waiter(deadline: deadline)
+        let task = Task {
+            let value = await body()
+            result.withLock { $0 = value }
+            perform { self.finish(waiter, .ready) }
+        }
+        if await wait(waiter) != .ready { task.cancel() }
+        return result.withLock { $0 }
+    }
+
     /// Runs `body` on the loop's thread and waits for it. From another thread.
     package func performAndWait<Value: Sendable>(_ body: @escaping @Sendable () -> Value) -> Value {
         let done = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)

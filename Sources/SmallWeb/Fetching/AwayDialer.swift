@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+internal import SmallWebCore
+internal import SmallWebTransport
+
+extension Fetch {
+    /// Seconds from the deadline on in which a handler may report where it was.
+    private static let graceSeconds = 0.1
+
+    /// Has a handler of others make the exchange, away from the loop: it may wait as it likes, and
+    /// block its thread. At the deadline, or when this task is cancelled, it is left alone, and has
+    /// nothing more to say.
+    func deliver(
+        away handler: any ProtocolHandler, _ asked: Request, _ dialer: any Dialer,
+        _ delivery: Delivery
+    ) async throws(FetchError) -> Completeness {
+        let loop = fetcher.loop
+        let isLeft = Locked(false)
+        // @unchecked: used on the loop alone.
+        nonisolated(unsafe) let away = AwayDialer(dialer: dialer, loop: loop)
+        nonisolated(unsafe) let delivery = delivery
+        let end = deadline == .never ? .never : deadline.advanced(seconds: Self.graceSeconds)
+        let result = await loop.result(by: end) { () -> Result<Completeness, FetchError> in
+            do throws(FetchError) {
+                let completeness = try await handler.fetch(asked, dialer: away) {
+                    event async throws(FetchError) in
+                    try await loop.run { () async throws(FetchError) in
+                        if isLeft.withLock({ $0 }) { throw .cancelled }
+                        try await delivery.take(event)
+                    }
+                }
+                return .success(completeness)
+            } catch {
+                return .failure(error)
+            }
+        }
+        isLeft.withLock { $0 = true }
+        guard let result else {
+            try LongWork.check(deadline)
+            throw .cancelled
+        }
+        return try result.get()
+    }
+}
+
+/// The dialer of a handler that may be anywhere.
+private struct AwayDialer: Dialer {
+    let dialer: any Dialer
+    let loop: EventLoop
+
+    var isRecorded: Bool { dialer.isRecorded }
+
+    func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
+        try await loop.run { () async throws(FetchError) in
+            if Task.isCancelled { throw .cancelled }
+            let stream = try await dialer.dial(endpoint)
+            stream.loop = loop
+            return stream
+        }
+    }
+
+    func httpClient(for endpoint: Endpoint) -> any HTTPClient {
+        AwayClient(dialer: self, endpoint: endpoint)
+    }
+}
+
+/// The engine of the dialer, made where it is used.
+private struct AwayClient: HTTPClient {
+    let dialer: AwayDialer
+    let endpoint: Endpoint
+
+    func exchange(
+        _ request: HTTPRequest,
+        onReply: (HTTPReply) async throws(FetchError) -> Void,
+        onBody: (ArraySlice<UInt8>) async throws(FetchError) -> Void
+    ) async throws(FetchError) -> Completeness {
+        try await dialer.loop.run { () async throws(FetchError) in
+            let client = try dialer.dialer.httpClient(for: endpoint)
+            return try await client.exchange(request, onReply: onReply, onBody: onBody)
+        }
+    }
+}
