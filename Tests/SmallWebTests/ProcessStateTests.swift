@@ -92,7 +92,8 @@ struct ProcessStateTests {
         let ending = try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
             precondition(loop.isCurrent)
             let program = ProgramRequest(
-                folder: "/", words: ["/bin/sh", "-c", "exec <&-; sleep 0.1"], environment: [:],
+                folder: bench.directory, words: ["/bin/sh", "-c", "exec <&-; sleep 0.1"],
+                environment: [:],
                 transport: .stream(endpoint), isServerFirst: true, fetchLimits: Limits())
             let runner = try NetworkDialer(hop: hop).runner()
             return try await runner.run(program, isAnswered: { true }) { _ in (false, []) }
