@@ -31,29 +31,46 @@ public struct TextBlock: Sendable, Hashable {
         case link
     }
 
-    /// A link or an embedded resource.
+    /// A link or an embedded resource. A copy takes as long as that of a reference.
+    @dynamicMemberLookup
     public struct Link: Sendable, Hashable {
-        /// Bytes as written, without blanks around them; empty for the page itself.
-        public var target: [UInt8]
-        /// `image` for an image, otherwise `link`.
-        public var kind = Item.Kind.link
-        /// True for a link that asks for input.
-        public var isPrompt = false
-        /// The name of the element of HTML; otherwise empty.
-        public var element = ""
-        /// The relations of the target as written, separated by white space.
-        public var rel: [UInt8] = []
-        /// The media type that the page says of the target; empty if it says none.
-        public var type: [UInt8] = []
-        /// True for a resource that belongs to the page, such as an image.
-        public var isEmbedded = false
-        /// True if robots must not follow it.
-        public var isNofollow = false
-        /// Line of the source, from 1.
-        public var line: Int
+        /// The properties of a link.
+        public struct Properties: Sendable, Hashable {
+            /// Bytes as written, without blanks around them; empty for the page itself.
+            public var target: [UInt8]
+            /// `image` for an image, otherwise `link`.
+            public var kind = Item.Kind.link
+            /// True for a link that asks for input.
+            public var isPrompt = false
+            /// The name of the element of HTML; otherwise empty.
+            public var element = ""
+            /// The relations of the target as written, separated by white space.
+            public var rel: [UInt8] = []
+            /// The media type that the page says of the target; empty if it says none.
+            public var type: [UInt8] = []
+            /// True for a resource that belongs to the page, such as an image.
+            public var isEmbedded = false
+            /// True if robots must not follow it.
+            public var isNofollow = false
+            /// Line of the source, from 1.
+            public var line: Int
+        }
+
+        @usableFromInline var parts: Shared<Properties>
+
+        /// A property, or its change.
+        @inlinable
+        public subscript<Value>(
+            dynamicMember path: WritableKeyPath<Properties, Value>
+        ) -> Value {
+            @inline(__always) _read { yield parts.value[keyPath: path] }
+            @inline(__always) _modify { yield &parts.value[keyPath: path] }
+        }
 
         /// A link to `target`.
-        public init(_ target: [UInt8], line: Int) { (self.target, self.line) = (target, line) }
+        public init(_ target: [UInt8], line: Int) {
+            parts = Shared(Properties(target: target, line: line))
+        }
     }
 
     /// A text with one link or none.

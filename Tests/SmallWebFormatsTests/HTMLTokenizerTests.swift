@@ -115,4 +115,36 @@ internal import Testing
         #expect(tokens(page).count <= 3000)
         _ = tokens(text)
     }
+
+    /// Eight bytes at once end where one after the other do.
+    @Test func textsEndWhereTheirBytesDo() {
+        let alphabet =
+            Array("  \n\t\u{C}\r\0\u{1}\u{1F}!az\u{7F}é\u{A0}<&;=%'".utf8) + [0x80, 0xFF]
+        var state: UInt32 = 7
+        var others: [[UInt8]] = []
+        for count in 0..<600 {
+            let text = (0..<count % 40).map { _ in
+                state = state &* 1_664_525 &+ 1_013_904_223
+                return alphabet[Int(state >> 16) % alphabet.count]
+            }
+            text.withUnsafeBufferPointer { bytes in
+                for start in 0...text.count {
+                    var end = start
+                    while end < text.count,
+                        !HTMLStops.isSpace(text[end])
+                            || text[end] == 0x20 && end + 1 < text.count && text[end + 1] > 0x20
+                    {
+                        end += 1
+                    }
+                    let stop = text[start...].firstIndex { "<&".utf8.contains($0) } ?? text.count
+                    if HTMLStops.endOfWords(in: bytes, from: start) != end
+                        || HTMLStops.endOfText(in: bytes, from: start) != stop
+                    {
+                        others.append(text)
+                    }
+                }
+            }
+        }
+        #expect(others.isEmpty, "\(others.first ?? [])")
+    }
 }

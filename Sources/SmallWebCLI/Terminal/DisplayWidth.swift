@@ -92,6 +92,11 @@ public enum DisplayWidth {
         }
         var at = 0
         while at < text.count {
+            // Of a word in ASCII that fits, no character is looked at by itself.
+            let letters = letters(of: text, at: at, max: columns - lineWidth - wordWidth)
+            wordWidth += letters
+            at += letters
+            if at == text.count { break }
             let (count, width) = character(of: text, at: at)
             let isSpace = text[at] == ASCII.space && count == 1
             if isSpace || width == 2 { endWord(at) }
@@ -114,6 +119,17 @@ public enum DisplayWidth {
         }
         guard hasLines else { return take(text) }
         if line < text.count { end(at: text.count, next: text.count) }
+    }
+
+    /// Characters of ASCII before the next space that no other joins, at most `max`.
+    private static func letters(
+        of text: UnsafeBufferPointer<UInt8>, at start: Int, max: Int
+    ) -> Int {
+        let limit = min(start + max, text.count)
+        var end = start
+        while end < limit, 0x21..<0x7F ~= text[end] { end += 1 }
+        let mayJoin = end > start && end < text.count && text[end] >= 0x80
+        return end - start - (mayJoin ? 1 : 0)
     }
 
     /// The bytes and columns of the character at an offset. ASCII and Latin letters, quotes and

@@ -377,8 +377,11 @@ struct PageStyle {
         let others = others ?? String(repeating: " ", count: width)
         var (text, lines) = (text, "")
         text.withUTF8 { text in
-            for part in text.split(separator: ASCII.lineFeed, omittingEmptySubsequences: false) {
-                let part = UnsafeBufferPointer(rebasing: part)
+            var start = 0
+            while start <= text.count {
+                let end = text.firstLineFeed(from: start) ?? text.count
+                let part = UnsafeBufferPointer(rebasing: text[start..<end])
+                start = end + 1
                 DisplayWidth.wrap(part, to: columns - width) { line in
                     lines += lines.isEmpty ? first : others
                     lines += mark(String(decoding: line, as: UTF8.self))

@@ -121,11 +121,13 @@ extension Inlined {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Offset of the first line feed from `start` on. Uses memchr, because this is the most
-    /// frequent search.
-    package func firstLineFeed(from start: Int) -> Int? {
+    package func firstLineFeed(from start: Int) -> Int? { first(ASCII.lineFeed, from: start) }
+
+    /// Offset of the first `byte` from `start` on. Uses memchr, because this is the most frequent
+    /// search.
+    package func first(_ byte: UInt8, from start: Int) -> Int? {
         guard start < count, let bytes = baseAddress,
-            let found = memchr(bytes + start, Int32(ASCII.lineFeed), count - start)
+            let found = memchr(bytes + start, Int32(byte), count - start)
         else { return nil }
         return UnsafeRawPointer(found) - UnsafeRawPointer(bytes)
     }

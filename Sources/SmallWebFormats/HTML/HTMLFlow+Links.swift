@@ -59,7 +59,7 @@ extension HTMLFlow {
 
     /// Shows words for a link, in brackets; without words the link is not shown.
     private mutating func show(_ words: ArraySlice<UInt8>, _ link: TextBlock.Link?) {
-        let words = Array(words.split(whereSeparator: Self.isSpace).joined(separator: [0x20]))
+        let words = Array(words.split(whereSeparator: HTMLStops.isSpace).joined(separator: [0x20]))
         if words.isEmpty {
             if let link { blocks.add(link) }
             return
@@ -120,7 +120,9 @@ extension HTMLFlow {
 
     /// True for a word in lower case between white space or commas.
     private static func has(_ word: String, _ words: ArraySlice<UInt8>) -> Bool {
-        words.split { isSpace($0) || $0 == UInt8(ascii: ",") }.contains { ASCII.isName($0, word) }
+        words.split { HTMLStops.isSpace($0) || $0 == UInt8(ascii: ",") }.contains {
+            ASCII.isName($0, word)
+        }
     }
 
     /// A reference without the bytes that the URL standard removes; `nil` for one that leads
@@ -141,8 +143,8 @@ extension HTMLFlow {
         let comma = UInt8(ascii: ",")
         var (rest, found) = (value, [ArraySlice<UInt8>]())
         while true {
-            rest = rest.drop { isSpace($0) || $0 == comma }
-            let url = rest.prefix { !isSpace($0) }
+            rest = rest.drop { HTMLStops.isSpace($0) || $0 == comma }
+            let url = rest.prefix { !HTMLStops.isSpace($0) }
             if url.isEmpty { return found }
             rest = rest[url.endIndex...]
             let bare = url.dropLast { $0 == comma }
@@ -159,14 +161,16 @@ extension HTMLFlow {
 
     /// The URL of `content="5; url=…"`.
     private static func refreshTarget(_ content: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-        var rest = content.drop(while: isSpace)
+        var rest = content.drop(while: HTMLStops.isSpace)
         let time = rest.prefix { ASCII.isDigit($0) || $0 == ASCII.dot }
-        rest = rest[time.endIndex...].drop(while: isSpace)
+        rest = rest[time.endIndex...].drop(while: HTMLStops.isSpace)
         guard !time.isEmpty, let mark = rest.first, ";,".utf8.contains(mark) else { return nil }
-        rest = rest.dropFirst().drop(while: isSpace)
+        rest = rest.dropFirst().drop(while: HTMLStops.isSpace)
         if ASCII.isName(rest.prefix(3), "url") {
-            let value = rest.dropFirst(3).drop(while: isSpace)
-            if value.first == UInt8(ascii: "=") { rest = value.dropFirst().drop(while: isSpace) }
+            let value = rest.dropFirst(3).drop(while: HTMLStops.isSpace)
+            if value.first == UInt8(ascii: "=") {
+                rest = value.dropFirst().drop(while: HTMLStops.isSpace)
+            }
         }
         if let quote = rest.first, "\"'".utf8.contains(quote) {
             rest = rest.dropFirst().prefix { $0 != quote }

@@ -35,8 +35,9 @@ struct HTMLFlow: HTMLTokenSink {
     var scopes = [Scope(element: .other)]
     /// Lists, quotes, tables and preformatted texts beyond ``scopesMax``.
     var overflow = 0
-    var hidden: Region?
-    var foreign: Region?
+    var hidden: Region? { didSet { isShown = hidden == nil && foreign == nil } }
+    var foreign: Region? { didSet { isShown = hidden == nil && foreign == nil } }
+    private(set) var isShown = true
     /// The open element whose text has no tags.
     private var raw: HTMLElement?
     var (isRow, isHeader, isInRuby) = (false, true, false)
@@ -50,7 +51,6 @@ struct HTMLFlow: HTMLTokenSink {
     init(robotNames: [String]) { self.robotNames = robotNames }
 
     var isForeign: Bool { foreign.map { $0.integration == 0 } ?? false }
-    var isShown: Bool { hidden == nil && foreign == nil }
 
     /// Ends the page and all that is open.
     mutating func finish() {
@@ -75,20 +75,11 @@ struct HTMLFlow: HTMLTokenSink {
         var at = 0
         while at < text.count {
             let start = at
-            while at < text.count, Self.isSpace(text[at]) { at += 1 }
+            while at < text.count, HTMLStops.isSpace(text[at]) { at += 1 }
             if at > start { blocks.blank() }
             guard at < text.count else { return }
             let begin = at
-            at += 1
-            while at < text.count {
-                let byte = text[at]
-                if byte <= ASCII.space, Self.isSpace(byte) {
-                    // A single blank stays between its words.
-                    guard byte == ASCII.space, at + 1 < text.count, text[at + 1] > ASCII.space
-                    else { break }
-                }
-                at += 1
-            }
+            at = HTMLStops.endOfWords(in: text, from: at)
             if !blocks.isOpen || isRow {
                 open(line: line, text[..<begin])
             }
@@ -152,19 +143,17 @@ struct HTMLFlow: HTMLTokenSink {
         blocks.open(kind, isFirst: isFirst, line: line)
     }
 
-    static func isSpace(_ byte: UInt8) -> Bool {
-        ASCII.isBlank(byte) || ASCII.isLineEnd(byte) || byte == 0x0C
-    }
-
     // MARK: Tags
 
     mutating func start(_ tag: borrowing HTMLTag) -> HTMLTokenizerMode {
         let element = HTMLElement(tag.name)
         skipsLineFeed = false
-        if foreign != nil, let mode = startForeign(tag, element) { return mode }
-        if hidden != nil, startHidden(tag, element) {
-            if follows { note(tag, element, isShown: false) }
-            return mode(of: element, line: tag.line)
+        if !isShown {
+            if let mode = startForeign(tag, element) { return mode }
+            if startHidden(tag, element) {
+                if follows { note(tag, element, isShown: false) }
+                return mode(of: element, line: tag.line)
+            }
         }
         switch element {
         case .rt, .rp, .rb, .rtc: endRuby()
@@ -217,8 +206,7 @@ struct HTMLFlow: HTMLTokenSink {
             if element == .title && isShown { hasTitle = true }
             if !element.isPreformatted { return }
         }
-        if foreign != nil, Self.end(tag, element, &foreign) { return }
-        if hidden != nil, Self.end(tag, element, &hidden) { return }
+        if !isShown, Self.end(tag, element, &foreign) || Self.end(tag, element, &hidden) { return }
         close(element, tag)
     }
 

@@ -31,7 +31,7 @@ public struct HTMLReader: Sendable {
 
     /// The page's title, with single blanks; empty without one. At most 4,096 bytes.
     public var title: [UInt8] {
-        let words = tokenizer.sink.title.split(whereSeparator: HTMLFlow.isSpace)
+        let words = tokenizer.sink.title.split(whereSeparator: HTMLStops.isSpace)
         return Array(words.joined(separator: [ASCII.space]))
     }
 
@@ -68,11 +68,9 @@ public struct HTMLReader: Sendable {
         for (index, block) in blocks.enumerated() {
             if case .heading(1) = block.kind { return before + blocks[index...] }
             before.append(block)
-            heldBytes +=
-                64
-                + block.runs.reduce(0) {
-                    $0 + $1.text.count + ($1.link?.target.count ?? 0) + 64
-                }
+            heldBytes += block.runs.reduce(64) {
+                $0 + $1.text.count + ($1.link?.target.count ?? 0) + 64
+            }
             if heldBytes > Self.heldBytesMax { return titled(before + blocks[(index + 1)...]) }
         }
         held = before

@@ -50,7 +50,7 @@ struct HTMLTag: Sendable {
 
     mutating func begin(isEnd: Bool, line: Int) {
         bytes.removeAll(keepingCapacity: true)
-        attributes.removeAll(keepingCapacity: true)
+        if !attributes.isEmpty { attributes.removeAll(keepingCapacity: true) }
         (self.isEnd, self.line, isSelfClosing, isOverfull) = (isEnd, line, false, false)
         (nameEnd, valueStart) = (nil, nil)
     }

@@ -2,12 +2,6 @@
 internal import SmallWebCore
 
 extension HTMLTokenizer {
-    /// True for white space of HTML; a CR is a LF by now.
-    @inline(__always)
-    static func isSpace(_ byte: UInt8) -> Bool {
-        ASCII.isBlank(byte) || byte == ASCII.lineFeed || byte == 0x0C
-    }
-
     /// Reads a tag as far as it goes: its name, its attributes and its end.
     mutating func readTag(_ input: inout Input) {
         while input.at < input.bytes.count {
@@ -70,7 +64,7 @@ extension HTMLTokenizer {
     ///
     /// - Returns: False to look at the byte again in the new state.
     private mutating func isTaken(_ byte: UInt8) -> Bool {
-        if Self.isSpace(byte) {
+        if HTMLStops.isSpace(byte) {
             if state == .selfClosing || state == .afterValue { state = .beforeAttribute }
             return true
         }

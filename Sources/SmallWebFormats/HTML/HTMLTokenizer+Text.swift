@@ -16,18 +16,79 @@ struct HTMLStops {
     static var slash: Self { Self(1 << 0x2F) }
     static var equals: Self { Self(1 << 0x3D) }
     static var nul: Self { Self(1) }
-    /// White space but a CR.
-    static var space: Self { Self(1 << 0x20 | 1 << 0x09 | 1 << 0x0A | 1 << 0x0C) }
+    /// White space of HTML.
+    static var space: Self {
+        Self(1 << 0x20 | 1 << 0x09 | 1 << 0x0A | 1 << 0x0C | 1 << 0x0D)
+    }
 
     @inline(__always)
     static func | (one: Self, other: Self) -> Self { Self(one.bits | other.bits) }
+
+    @inline(__always)
+    private func holds(_ byte: UInt8) -> Bool { byte < 64 && bits >> UInt64(byte) & 1 != 0 }
+
+    /// True for white space of HTML.
+    @inline(__always)
+    static func isSpace(_ byte: UInt8) -> Bool { space.holds(byte) }
 
     /// Offset of the first of them from `start` on; the count of bytes without one.
     @inline(__always)
     func first(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
         var at = start
-        while at < bytes.count, bytes[at] >= 64 || bits >> UInt64(bytes[at]) & 1 == 0 { at += 1 }
+        while at < bytes.count, !holds(bytes[at]) { at += 1 }
         return at
+    }
+
+    // MARK: Eight bytes at once, since most of a page is text
+
+    /// Offset of the first `<` or `&` from `start` on; the count of bytes without one.
+    static func endOfText(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var at = start
+        while let word = word(in: bytes, at: at) {
+            let found = zeros(word ^ 0x3C * ones) | zeros(word ^ 0x26 * ones)
+            if found != 0 { return at + found.trailingZeroBitCount / 8 }
+            at += 8
+        }
+        return (lessThan | ampersand).first(in: bytes, from: at)
+    }
+
+    /// Offset of the first white space from `start` on but for single spaces between words.
+    static func endOfWords(in bytes: UnsafeBufferPointer<UInt8>, from start: Int) -> Int {
+        var at = start
+        while at < bytes.count {
+            if let word = word(in: bytes, at: at), let next = self.word(in: bytes, at: at + 1) {
+                let found = controls(word) & (~zeros(word ^ 0x20 * ones) | controls(next))
+                at += found.trailingZeroBitCount / 8
+                if found == 0 { continue }
+            }
+            let isSingle =
+                bytes[at] == ASCII.space && at + 1 < bytes.count && bytes[at + 1] > ASCII.space
+            if isSpace(bytes[at]) && !isSingle { return at }
+            at += 1
+        }
+        return at
+    }
+
+    private static var ones: UInt64 { 0x0101_0101_0101_0101 }
+    private static var low: UInt64 { 0x7F * ones }
+
+    @inline(__always)
+    private static func word(in bytes: UnsafeBufferPointer<UInt8>, at offset: Int) -> UInt64? {
+        guard offset + 8 <= bytes.count else { return nil }
+        return UnsafeRawBufferPointer(bytes).loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+            .littleEndian
+    }
+
+    /// The highest bit of each byte that is 0.
+    @inline(__always)
+    private static func zeros(_ word: UInt64) -> UInt64 {
+        ~((word & low) &+ low | word) & ~low
+    }
+
+    /// The highest bit of each byte up to 0x20.
+    @inline(__always)
+    private static func controls(_ word: UInt64) -> UInt64 {
+        ~((word & low) &+ 0x5F * ones | word) & ~low
     }
 }
 
@@ -37,7 +98,7 @@ extension HTMLTokenizer {
         let start = input.at
         count(&input)
         switch mode {
-        case .data: input.at = (HTMLStops.lessThan | .ampersand).first(in: input.bytes, from: start)
+        case .data: input.at = HTMLStops.endOfText(in: input.bytes, from: start)
         case .rcdata:
             input.at = (HTMLStops.lessThan | .ampersand | .nul).first(in: input.bytes, from: start)
         case .rawtext, .script:
@@ -108,7 +169,7 @@ extension HTMLTokenizer {
             held.append(byte)
             return true
         }
-        let endsName = Self.isSpace(byte) || byte == ASCII.slash || byte == UInt8(ascii: ">")
+        let endsName = HTMLStops.isSpace(byte) || byte == ASCII.slash || byte == UInt8(ascii: ">")
         guard endsName, !held.isEmpty, held.count == rawName.count else {
             endRawTag()
             return reconsume(.text)
@@ -138,7 +199,8 @@ extension HTMLTokenizer {
     /// The word behind `<` or `</` in an escaped script: `script` begins or ends a second level.
     mutating func scriptWord(_ byte: UInt8) -> Bool {
         let isLetter = ASCII.isLetter(byte)
-        guard isLetter || Self.isSpace(byte) || byte == ASCII.slash || byte == UInt8(ascii: ">")
+        guard
+            isLetter || HTMLStops.isSpace(byte) || byte == ASCII.slash || byte == UInt8(ascii: ">")
         else { return reconsume(.text) }
         text([byte])
         if isLetter {

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 internal import SmallWebCore
 
 /// Splits a page into tokens (WHATWG HTML §13.2.5), which do not depend on how its bytes are cut.
@@ -23,8 +22,13 @@ struct HTMLTokenizer<Sink: HTMLTokenSink>: Sendable {
     struct Input {
         let bytes: UnsafeBufferPointer<UInt8>
         var at = 0
-        /// Offset up to which line feeds are in `line`.
-        var counted = 0
+        /// Offset of the first line feed that is not in `line`.
+        var lineFeed: Int
+
+        init(bytes: UnsafeBufferPointer<UInt8>) {
+            self.bytes = bytes
+            lineFeed = bytes.firstLineFeed(from: 0) ?? bytes.count
+        }
     }
 
     /// Bytes that are processed at once.
@@ -57,19 +61,13 @@ struct HTMLTokenizer<Sink: HTMLTokenSink>: Sendable {
                 let end = min(start + Self.windowBytes, bytes.count)
                 let window = UnsafeBufferPointer(rebasing: bytes[start..<end])
                 start = end
-                if isAfterReturn || Self.hasReturn(window) {
+                if isAfterReturn || window.first(ASCII.carriageReturn, from: 0) != nil {
                     lineFeeds(of: window).withUnsafeBufferPointer { read(Input(bytes: $0)) }
                 } else {
                     read(Input(bytes: window))
                 }
             }
         }
-    }
-
-    private static func hasReturn(_ window: UnsafeBufferPointer<UInt8>) -> Bool {
-        window.baseAddress.map {
-            memchr($0, Int32(ASCII.carriageReturn), window.count) != nil
-        } ?? false
     }
 
     /// Replaces CR LF and CR by LF.
@@ -185,12 +183,11 @@ struct HTMLTokenizer<Sink: HTMLTokenSink>: Sendable {
 
     /// Counts the line feeds before the present byte.
     mutating func count(_ input: inout Input) {
-        guard input.counted < input.at else { return }
-        var count = 0
-        for byte in input.bytes[input.counted..<input.at] {
-            count &+= byte == ASCII.lineFeed ? 1 : 0
+        while input.lineFeed < input.at {
+            line += 1
+            input.lineFeed =
+                input.bytes.firstLineFeed(from: input.lineFeed + 1) ?? input.bytes.count
         }
-        (line, input.counted) = (line + count, input.at)
     }
 
     mutating func text(_ text: StaticString) {
