@@ -57,33 +57,19 @@ extension Fetch {
         }
     }
 
-    /// Refuses a redirect to a private address, to another service's port, and one that would leave
-    /// a proxy.
+    /// Refuses a redirect to a private address, and what ``Fetcher/checkWay(from:to:by:)`` refuses.
     func checkWay(to next: Request) async throws(FetchError) {
-        if next.scheme.isForeign(next.uri.port), !next.isSameOrigin(as: request) {
-            throw FetchError(
-                .redirectRefused, .header,
-                "the redirect leads to \(next.uri.display), a port of another service",
-                remedy: .fetchAlone)
-        }
+        let nextWay = try fetcher(for: request).checkWay(
+            from: request, to: next, by: fetcher(for: next))
         guard await fetcher.options.mayFollow?(next.uri) ?? true else {
             throw .redirect("the program may not open \(next.uri.display)")
         }
-        let nextWay = try way(of: next)
         if await reach.refuses(next, isDirect: nextWay == .direct, fetcher, by: deadline) {
             throw FetchError(
                 .redirectRefused, .header,
                 "the redirect leads to \(next.uri.display), at a private address",
                 remedy: .fetchAlone)
         }
-        guard let way = try way(of: request), !way.isDirect, nextWay == .direct else { return }
-        throw .redirect("not leaving the proxy for \(next.uri.display)")
-    }
-
-    /// `nil` for a request without a connection.
-    private func way(of request: Request) throws(FetchError) -> Route? {
-        guard request.uri.host != nil else { return nil }
-        return try fetcher.options.network.way(request, fetcher(for: request))
     }
 
     /// Lists the data that another origin does not get, though the one before has got it.
@@ -107,6 +93,34 @@ extension Fetch {
             throw FetchError(
                 .tooManyRedirects, .header, "the redirects form a loop at \(uri.display)")
         }
+    }
+}
+
+extension Fetcher {
+    /// Refuses a request that a reply leads to, at a port of another service or past the proxy.
+    ///
+    /// - Parameter other: The fetcher of `next`.
+    /// - Returns: The way of `next`; `nil` without a connection.
+    func checkWay(
+        from request: Request, to next: Request, by other: Fetcher
+    ) throws(FetchError) -> Route? {
+        if next.scheme.isForeign(next.uri.port), !next.isSameOrigin(as: request) {
+            throw FetchError(
+                .redirectRefused, .header,
+                "the redirect leads to \(next.uri.display), a port of another service",
+                remedy: .fetchAlone)
+        }
+        let nextWay = try other.way(of: next)
+        guard let way = try way(of: request), !way.isDirect, nextWay == .direct else {
+            return nextWay
+        }
+        throw .redirect("not leaving the proxy for \(next.uri.display)")
+    }
+
+    /// `nil` for a request without a connection.
+    private func way(of request: Request) throws(FetchError) -> Route? {
+        guard request.uri.host != nil else { return nil }
+        return try options.network.way(request, self)
     }
 }
 

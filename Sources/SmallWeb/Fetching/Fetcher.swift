@@ -185,14 +185,15 @@ package final class Fetcher: Sendable {
         from request: Request, _ connection: Connection?, to uri: URI
     ) throws(FetchError) -> (fetcher: Fetcher, request: Request) {
         let next = try self.request(uri)
-        let isSameOrigin = next.isSameOrigin(as: request)
         let other = try afterRedirect(to: next.uri)
-        let way = try options.network.way(request, self)
-        let nextWay = try options.network.way(next, other)
-        guard options.redirects.follows, way.isDirect || nextWay != .direct,
-            options.redirects.allows(from: request.scheme, to: uri.scheme),
-            isSameOrigin || !next.scheme.isForeign(uri.port) && isForAll(request)
-        else {
+        let isAllowed =
+            options.redirects.follows
+            && options.redirects.allows(from: request.scheme, to: uri.scheme)
+            && (next.isSameOrigin(as: request) || isForAll(request))
+        do throws(FetchError) {
+            guard isAllowed else { throw .redirect("") }
+            _ = try checkWay(from: request, to: next, by: other)
+        } catch  where error.outcome == .redirectRefused {
             throw FetchError(
                 .redirectRefused, .body, "the page's feed is at another place: \(uri.display)",
                 remedy: .fetchAlone)
