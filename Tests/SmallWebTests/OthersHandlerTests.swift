@@ -265,16 +265,12 @@ enum Excursion: Sendable, CaseIterable {
 /// A handler's way to wait.
 enum Rest: Sendable, CaseIterable {
     case sleeping
-    /// Through a cancellation.
-    case sleepingOn
-    /// For somebody else.
+    /// For somebody else, through a cancellation.
     case waiting
 
     func take(_ isFreed: Monitor<Bool>) async {
         switch self {
         case .sleeping: try? await Task.sleep(for: .seconds(1000))
-        case .sleepingOn:
-            while !isFreed.update({ $0 }) { try? await Task.sleep(for: .milliseconds(1)) }
         case .waiting:
             await withCheckedContinuation { continuation in
                 Task.detached {
