@@ -77,7 +77,7 @@ struct Fetch {
                     deadline = .end(of: request.limits.totalSeconds)
                     if hops == 0 { log.begin(origin) }
                 }
-                try checkLimits()
+                if hops == 0 { try checkLimits() }
                 ending = try await sending()
             } catch  where hops > 0 && error.outcome == .badURL {
                 // The plugin refuses the target, which the server has chosen and not the user.
