@@ -109,6 +109,14 @@ must "events have the body" grep -Eqx '[0-9]+ bytes' "$work/output"
 "$scratch/debug/fetch" "$gemini/truncated" >"$work/output"
 must "an error is a sentence" grep -q "^$gemini/truncated: the body may be cut off" "$work/output"
 
+"$scratch/debug/trust" "$gemini/about" "$gemini/about" "$gopher/0/about.txt" >"$work/output"
+must "a trust store of one's own asks once" diff - "$work/output" <<TRUST
+new key of 127.0.0.1:$(port gemini), 0 known
+ok firstUse
+ok match
+ok no key
+TRUST
+
 # Streams without a plugin: a framer, packets, a task with states.
 for source in "$root"/docs/examples/swift-stream/Sources/*/main.swift; do
     must "$(basename "$(dirname "$source")") has at most 60 lines" test "$(wc -l <"$source")" -le 60

@@ -24,8 +24,8 @@ struct AskerTests {
         let (questions, log) = (questions, log)
         return try bench.web { options in
             var store = TrustStore(path: bench.storePath, policy: .ask)
-            store.asker = { error in
-                questions.add(error.actual ?? "")
+            store.asker = { question in
+                questions.add(question.error.actual ?? "")
                 log.update {
                     $0.under += 1
                     $0.most = max($0.most, $0.under)
@@ -91,8 +91,8 @@ struct AskerTests {
         }
         let web = try bench.web { options in
             var store = TrustStore(path: bench.storePath, policy: .ask)
-            store.asker = { error in
-                questions.add(error.actual ?? "")
+            store.asker = { question in
+                questions.add(question.error.actual ?? "")
                 await withCheckedContinuation { asked in answer.update { $0 = asked } }
                 return true
             }

@@ -120,7 +120,11 @@ struct StreamTests {
     func anEndpointWithoutAHostIsRefused(_ host: String) async throws {
         let web = try bench.web()
         let endpoint = Endpoint(host: host, port: 1, security: .none)
-        await #expect(throws: FetchError.self) { try await web.withStream(to: endpoint) { _ in } }
+        let states = states
+        let error = await #expect(throws: FetchError.self) {
+            try await web.withStream(to: endpoint, onState: { states.add($0) }) { _ in }
+        }
+        #expect(states.values == [.initialised, .starting, .stopped(error?.withoutURL)])
     }
 
     // MARK: Peers

@@ -4,8 +4,8 @@ internal import SmallWebTransport
 
 extension Client {
     /// Connects to a server and passes the stream to `body`: for a protocol of one's own without a
-    /// ``ProtocolHandler``. The proxies, the trust and the resolver are those of a fetch, and the
-    /// chosen identity is shown. The stream is closed when `body` returns or throws.
+    /// ``ProtocolHandler``. It goes through the proxies, trusts and resolves like a fetch, and
+    /// shows the chosen identity. The stream is closed when `body` returns or throws.
     ///
     /// - Parameters:
     ///   - endpoint: A server, with or without TLS; an international host becomes its A-labels.
@@ -50,30 +50,13 @@ private struct Opening: Sendable {
     ) async throws -> Value {
         let loop = fetcher.loop
         let deadline = Instant.end(of: limits.totalSeconds)
+        let late = FetchError(
+            .timeout, .body,
+            "the stream was open for longer than \((limits.totalSeconds ?? 0).shortest) s",
+            remedy: .raise(.totalTime))
         return try await withTaskExecutorPreference(loop) {
-            try await withThrowingTaskGroup(of: Value?.self) { group in
-                group.addTask { .some(try await use(by: deadline, onState, body)) }
-                if deadline < .never {
-                    group.addTask {
-                        precondition(loop.isCurrent)
-                        await loop.sleep(until: deadline)
-                        return nil
-                    }
-                }
-                var isLate = false
-                do {
-                    while let result = try await group.next() {
-                        group.cancelAll()
-                        if let result { return result }
-                        isLate = !Task.isCancelled
-                    }
-                } catch  where isLate {
-                    throw FetchError(
-                        .timeout, .body,
-                        "the stream was open for longer than \((limits.totalSeconds ?? 0).shortest) s",
-                        remedy: .raise(.totalTime))
-                }
-                preconditionFailure("a body returns or throws")
+            try await loop.run(until: deadline, or: late) {
+                try await use(by: deadline, onState, body)
             }
         }
     }
@@ -86,22 +69,34 @@ private struct Opening: Sendable {
         precondition(fetcher.loop.isCurrent)
         var stopped = FetchError?.none
         defer { onState(.stopped(stopped)) }
-        let stream: ByteStream
-        let (hop, request) = try hop(by: deadline)
-        defer { hop.close() }
+        let (hop, stream): (Hop, ByteStream)
         do throws(FetchError) {
             onState(.starting)
+            let request: Request
+            (hop, request) = try self.hop(by: deadline)
             let dialer = try fetcher.options.network.dialer(request, hop)
             stream = try await dialer.dial(request.endpoint)
         } catch {
             stopped = error
             throw error
         }
+        defer { hop.close() }
         stream.loop = fetcher.loop
         if let most = limits.bodyBytesMax { stream.limitReceived(to: most) }
         onState(.started)
-        defer { if case .stopped(let error?) = stream.state { stopped = error } }
-        return try await body(stream)
+        defer {
+            if case .stopped(let error?) = stream.state { stopped = error }
+            stream.close()
+        }
+        let result: Result<Value, any Error>
+        do {
+            result = .success(try await body(stream))
+        } catch {
+            result = .failure(error)
+        }
+        // It may have been left on the thread of an actor that it called last.
+        if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
+        return try result.get()
     }
 
     private func hop(by deadline: Instant) throws(FetchError) -> (Hop, Request) {
@@ -117,5 +112,38 @@ private struct Opening: Sendable {
             hop.show(identity, to: try request.endpoint)
         }
         return (hop, request)
+    }
+}
+
+extension EventLoop {
+    /// Runs foreign code and cancels it at the deadline. On the loop.
+    ///
+    /// - Throws: Errors of `body`; `late` in their place after the deadline.
+    func run<Value: Sendable>(
+        until deadline: Instant, or late: FetchError,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { .some(try await body()) }
+            if deadline < .never {
+                group.addTask {
+                    // Keeps the hop to the loop; see ``Fetcher/run(_:emit:)``.
+                    precondition(self.isCurrent)
+                    await self.sleep(until: deadline)
+                    return nil
+                }
+            }
+            var isLate = false
+            do {
+                while let result = try await group.next() {
+                    group.cancelAll()
+                    if let result { return result }
+                    isLate = !Task.isCancelled
+                }
+            } catch  where isLate {
+                throw late
+            }
+            preconditionFailure("a body returns or throws")
+        }
     }
 }

@@ -8,8 +8,10 @@ package final class Hop {
     let fetcher: Fetcher
     package var loop: EventLoop { fetcher.loop }
     package var registry: Registry { fetcher.registry }
-    /// The trust store with the policy of the scheme.
-    package var trustStore: TrustStore { fetcher.options.trustStore.applied(to: scheme) }
+    /// The trust store with the policy for a server.
+    package func trustStore(for endpoint: Endpoint) -> TrustStore {
+        fetcher.options.trustStore.applied(to: scheme, endpoint)
+    }
     let scheme: Scheme
     package let limits: Limits
     /// Deadline of the whole fetch.

@@ -6,8 +6,6 @@ internal import SmallWebTransport
 struct NetworkDialer: ProgramHost {
     let hop: Hop
 
-    private var trustStore: TrustStore { hop.trustStore }
-
     var isRecorded: Bool { hop.tap != nil }
 
     func dial(_ endpoint: Endpoint) async throws(FetchError) -> ByteStream {
@@ -29,7 +27,7 @@ struct NetworkDialer: ProgramHost {
         judgedAs place: Endpoint? = nil, sessions: TLSSessionCache? = nil
     ) throws(FetchError) -> Connector {
         let route = try hop.way(to: endpoint).route
-        let (loop, hop, store) = (hop.loop, hop, store ?? trustStore)
+        let (loop, hop, store) = (hop.loop, hop, store ?? hop.trustStore(for: place ?? endpoint))
         let (connectDeadline, deadline) = (hop.connectDeadline, hop.deadline)
         return Connector(
             endpoint: endpoint, loop: loop, resolver: resolver ?? hop.fetcher.options.resolver,
@@ -64,7 +62,8 @@ struct NetworkDialer: ProgramHost {
         } catch {
             // The user decides by these facts if a refused key is to be accepted.
             if let connection = connector.connection {
-                try await hop.say(.connected(connection.refused(error, by: trustStore)))
+                try await hop.say(
+                    .connected(connection.refused(error, by: hop.trustStore(for: endpoint))))
             }
             throw error
         }
@@ -95,20 +94,21 @@ struct NetworkDialer: ProgramHost {
             let route = try? hop.way(to: place).route
         else { return }
         let endpoint = Endpoint(host: place.host, port: place.port, security: .tls)
+        let store = hop.trustStore(for: endpoint)
         var connector = Connector(
             endpoint: endpoint, loop: hop.loop, resolver: resolver, route: route,
             handshake: .init(
-                asksAuthorities: trustStore.policy.asksAuthorities, wantsChain: hop.tap != nil
+                asksAuthorities: store.policy.asksAuthorities, wantsChain: hop.tap != nil
             ) { _, _ throws(FetchError) in throw error },
             onAttempt: { _ in })
         // Only the facts of its handshake are wanted.
         _ = try? await connector.connect(by: hop.connectDeadline)
         guard let connection = connector.connection else { return }
-        try? await hop.say(.connected(connection.refused(error, by: trustStore)))
+        try? await hop.say(.connected(connection.refused(error, by: store)))
     }
 
     func curlClient(for endpoint: Endpoint) throws(FetchError) -> CurlClient {
-        let trust = try trustStore.judgedByCurl()
+        let trust = try hop.trustStore(for: endpoint).judgedByCurl(endpoint)
         var settings = hop.fetcher.options.http
         if hop.tap != nil { settings.reportsRequests = true }
         var client = try CurlClient(
@@ -150,7 +150,9 @@ extension Connection {
     /// After the trust check threw `error`.
     func refused(_ error: FetchError, by store: TrustStore) -> Connection {
         let verdict: Connection.Trust.Verdict = error.outcome == .trustChanged ? .changed : .refused
-        let known = store.policy.usesStore ? try? store.hosts().pins(of: endpoint.description) : []
+        let known =
+            store.policy.usesStore && store.keeper == nil
+            ? try? store.hosts().pins(of: endpoint.description) : []
         let refused = Connection(
             endpoint: endpoint, address: address, port: port, tls: tls,
             trust: Connection.Trust(

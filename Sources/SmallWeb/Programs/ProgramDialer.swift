@@ -85,7 +85,9 @@ final class ProgramDialer: ProgramNetwork {
         switch kind {
         case .tcp:
             var connector = try dialer.connector(
-                to: endpoint, resolver, store(program), judgedAs: place(of: endpoint, program),
+                to: endpoint, resolver,
+                store(program, for: place(of: endpoint, program) ?? endpoint),
+                judgedAs: place(of: endpoint, program),
                 sessions: sessions)
             let carrier = try await connector.connect(by: hop.connectDeadline)
             opened[number] = (endpoint, connector.connection)
@@ -169,11 +171,11 @@ final class ProgramDialer: ProgramNetwork {
 
     /// The trust store by the rules of the manifest: TLS that a program asks for has no scheme of
     /// its own.
-    private func store(_ program: ProgramRequest) -> TrustStore? {
+    private func store(_ program: ProgramRequest, for endpoint: Endpoint) -> TrustStore? {
         guard program.asksAuthorities else { return nil }
         var scheme = hop.scheme
         scheme.trust = .ca
-        return hop.fetcher.options.trustStore.applied(to: scheme)
+        return hop.fetcher.options.trustStore.applied(to: scheme, endpoint)
     }
 
     /// STARTTLS: TLS over a connection that is open.
@@ -184,11 +186,12 @@ final class ProgramDialer: ProgramNetwork {
             preconditionFailure("the connection is open")
         }
         let endpoint = Endpoint(host: plain.host, port: plain.port, security: .tls)
-        let store = store(program) ?? hop.trustStore
+        let expected = number == 0 ? endpoint : place(of: endpoint, program) ?? endpoint
+        let store = store(program, for: expected) ?? hop.trustStore(for: expected)
         let sessions = number == 0 ? TLSSessionCache() : sessions ?? TLSSessionCache()
         if number == 0 { self.sessions = sessions }
         var connector = try dialer.connector(
-            to: endpoint, nil, store, judgedAs: number == 0 ? nil : place(of: endpoint, program),
+            to: endpoint, nil, store, judgedAs: expected,
             sessions: sessions)
         let wrapper = channel as? any CarrierWrapper
         let carrier: any Carrier

@@ -2,27 +2,51 @@
 package import SmallWebCore
 package import SmallWebTransport
 
-/// Trust on first use over a known_hosts file that many processes may share.
+/// The rules for servers' keys, and where they are kept: in a known_hosts file that many processes
+/// may share, or by a ``Keeper`` of one's own.
 public struct TrustStore: Sendable {
-    /// The file, created when the first key is pinned.
+    /// The file, created when the first key is pinned; empty for a store with a ``Keeper``.
     public let path: String
     /// The rules by which keys are judged.
     public private(set) var policy: TrustStore.Policy
     /// True if no policy was chosen: a scheme that needs authorities gets them.
-    private let yieldsToScheme: Bool
-    /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``; false
-    /// is a no. The argument is the error that is thrown after a no, with the keys in `expected`
-    /// and `actual`. `nil` always refuses. It is called on the event loop of the fetch, and asks
-    /// one question at a time; other fetches go on while it awaits the answer.
-    public var asker: (@Sendable (_ error: FetchError) async -> Bool)?
-    /// True while a question waits for its answer.
-    private let isAsking = Locked(false)
+    private var yieldsToScheme: Bool
     /// True to never add to the file: the judged keys were recorded, perhaps by others.
     package var isReadOnly = false
 
-    /// Shared by all visits of a run and all their loops. Under its lock the file is read and added
-    /// to, but neither locks nor the disk are waited for.
-    private let shared = Locked(TrustLookup())
+    /// One reference, as a store is copied for each connection.
+    private struct Parts: Sendable {
+        var asker: (@Sendable (Question) async -> Bool)?
+        var policies: (@Sendable (_ scheme: String, _ endpoint: Endpoint) -> Policy?)?
+        var keeper: (any Keeper)?
+        /// True while a question waits for its answer.
+        let isAsking = Locked(false)
+        /// Shared by all visits of a run and all their loops. Under its lock the file is read and
+        /// added to, but neither locks nor the disk are waited for.
+        let lookup = Locked(TrustLookup())
+    }
+
+    private var parts = Shared(Parts())
+    private var shared: Locked<TrustLookup> { parts.value.lookup }
+
+    /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``; false
+    /// is a no. `nil` always refuses. It is called on the event loop of the fetch, and asks one
+    /// question at a time; other fetches go on while it awaits the answer.
+    public var asker: (@Sendable (Question) async -> Bool)? {
+        get { parts.value.asker }
+        set { parts.value.asker = newValue }
+    }
+
+    /// Rules for some schemes and hosts: the policy to judge that server by, or `nil` for the
+    /// store's. It is called on the event loop of the fetch, before each connection, and must not
+    /// block.
+    public var policies: (@Sendable (_ scheme: String, _ endpoint: Endpoint) -> Policy?)? {
+        get { parts.value.policies }
+        set { parts.value.policies = newValue }
+    }
+
+    /// Keeps the keys in the place of a file.
+    var keeper: (any Keeper)? { parts.value.keeper }
 
     /// A store in the file `path`; nothing is read before it is needed.
     ///
@@ -35,23 +59,38 @@ public struct TrustStore: Sendable {
         yieldsToScheme = policy == nil
     }
 
-    func applied(to scheme: Scheme) -> TrustStore {
-        guard yieldsToScheme, scheme.trust == .ca else { return self }
+    /// A store whose keys are kept elsewhere.
+    ///
+    /// - Parameters:
+    ///   - keeper: Looks keys up, and remembers them.
+    ///   - policy: `nil` for each scheme's default: authorities, or trust on first use.
+    public init(keeper: any Keeper, policy: TrustStore.Policy? = nil) {
+        self.init(path: "", policy: policy)
+        parts.value.keeper = keeper
+    }
+
+    /// The store with the policy for a server.
+    package func applied(to scheme: Scheme, _ endpoint: Endpoint) -> TrustStore {
+        let rule = parts.value.policies?(scheme.name, endpoint)
+        guard rule != nil || yieldsToScheme && scheme.trust == .ca else { return self }
         var store = self
-        store.policy = .ca
+        store.policy = rule ?? .ca
+        store.yieldsToScheme = yieldsToScheme && rule == nil
         return store
     }
 
     /// The trust settings of libcurl, for HTTP.
     ///
+    /// - Parameter endpoint: Without TLS there is no key, and only policies that demand one
+    ///   refuse.
     /// - Throws: `usage` for a chosen policy that libcurl cannot follow.
-    func judgedByCurl() throws(FetchError) -> CurlClient.Trust {
+    func judgedByCurl(_ endpoint: Endpoint) throws(FetchError) -> CurlClient.Trust {
         switch policy {
         case .ca: return .authorities
         case .pin(let digest): return .pin(digest)
         case .skip: return .skip
         case .tofu, .both, .locked, .ask:
-            guard yieldsToScheme else {
+            guard yieldsToScheme || endpoint.security == .none && !policy.isDemanding else {
                 throw FetchError(
                     .usage, .input,
                     "libcurl cannot check keys by the policy \(policy.rule.rawValue)",
@@ -74,26 +113,49 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Connection.Trust {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
-        let lines = try lines(of: endpoint.description)
-        do throws(FetchError) {
-            let (facts, change) = try visit.judge(lines)
-            guard change != nil, !isReadOnly else { return facts }
-        } catch {
-            // A person can answer for a key, not for a line that cannot be read.
-            let isQuestion =
-                (error.outcome == .untrusted || error.outcome == .trustChanged)
-                && !lines.contains { $0.pin == nil }
-            guard policy == .ask, isQuestion, let asker else { throw error }
-            try await untilNobodyIsAsked(about: endpoint, on: loop, by: end)
-            defer { isAsking.withLock { $0 = false } }
-            visit.isApproved = try await ask(visit, asker)
-            if !loop.isCurrent { await loop.enter() }
+        var hasTurn = false
+        defer { if hasTurn { parts.value.isAsking.withLock { $0 = false } } }
+        for _ in 0..<Self.changesMax {
+            let keys = keeper == nil ? [] : try await keys(visit, on: loop, by: deadline)
+            let lines =
+                keeper == nil
+                ? try lines(of: endpoint.description) : keys.map { $0.line(for: visit) }
+            do throws(FetchError) {
+                let (facts, change) = try visit.judge(lines)
+                guard let change, !isReadOnly else { return facts }
+                guard keeper == nil else {
+                    let (key, old) = change.keys(zip(keys, lines))
+                    if try await remember(key, old, visit, on: loop, by: deadline) { return facts }
+                    continue
+                }
+                let (last, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
+                if needsSync { try file.sync() }
+                return last
+            } catch {
+                // A person can answer for a key, not for a line that cannot be read.
+                let isQuestion =
+                    (error.outcome == .untrusted || error.outcome == .trustChanged)
+                    && !lines.contains { $0.pin == nil }
+                guard policy == .ask, isQuestion, !visit.isApproved, let asker else { throw error }
+                if hasTurn {
+                    let isApproved = await asker(Question(visit, lines, error))
+                    if !loop.isCurrent { await loop.enter() }
+                    guard isApproved else { throw error }
+                    visit.isApproved = true
+                } else {
+                    // Then it is looked up again: an answer to another fetch may have settled it.
+                    try await untilNobodyIsAsked(about: endpoint, on: loop, by: end)
+                    hasTurn = true
+                }
+            }
         }
-        if isReadOnly { return try visit.judge(lines).0 }
-        let (facts, needsSync) = try decide(visit, try await lock(loop: loop, by: deadline))
-        if needsSync { try file.sync() }
-        return facts
+        throw FetchError(
+            .write, .tls, "the keys of \(endpoint) change all the time in the trust store")
     }
+
+    /// Looks up and judges at most this often: first, for a question, after its answer, and when
+    /// the keys have changed meanwhile.
+    private static let changesMax = 10
 
     /// Polled, as ``lock(loop:by:)``: an answer takes seconds.
     private func untilNobodyIsAsked(
@@ -106,28 +168,12 @@ public struct TrustStore: Sendable {
                     .timeout, .tls, "no time is left to ask about \(endpoint)",
                     remedy: .raise(.totalTime))
             }
-            let isTaken = isAsking.withLock { isAsking in
+            let isTaken = parts.value.isAsking.withLock { isAsking in
                 defer { isAsking = true }
                 return isAsking
             }
             if !isTaken { return }
             await loop.sleep(until: min(end, .after(seconds: .random(in: 0.001...0.05))))
-        }
-    }
-
-    /// Asks, unless an answer to another fetch has settled it meanwhile.
-    ///
-    /// - Returns: True if the answer allows pinning the key.
-    /// - Throws: The error after a no; `interrupted`.
-    private func ask(
-        _ visit: TrustVisit, _ asker: @Sendable (FetchError) async -> Bool
-    ) async throws(FetchError) -> Bool {
-        do throws(FetchError) {
-            _ = try visit.judge(try lines(of: visit.endpoint.description))
-            return false
-        } catch {
-            guard await asker(error) else { throw error }
-            return true
         }
     }
 

@@ -177,7 +177,8 @@ struct TrustVisit {
     private func damage(_ line: Int) -> FetchError {
         FetchError(
             .untrusted, .tls,
-            "\(path):\(line): cannot read the pin of \(endpoint)",
+            "\(path.isEmpty ? "the trust store" : "\(path):\(line)"): cannot read the pin of"
+                + " \(endpoint)",
             remedy: .removeKey(endpoint),
             expected: "a pin that can be read", actual: "spki-\(key)")
     }

@@ -105,7 +105,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
                     connection(
                         Connection.Trust(
                             verdict: error.outcome == .trustChanged ? .changed : .refused,
-                            firstSeen: nil, policy: hop.trustStore.policy.rule))))
+                            firstSeen: nil, policy: hop.trustStore(for: endpoint).policy.rule))))
             throw error
         }
         try await hop.emit(.connected(connection(trust)))
@@ -127,7 +127,8 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         let handshake = facts.handshake(chain)
         return handshake.facts(
             try replayer.readers.judged(
-                handshake, host: host, asksAuthorities: hop.trustStore.policy.asksAuthorities))
+                handshake, host: host,
+                asksAuthorities: hop.trustStore(for: endpoint).policy.asksAuthorities))
     }
 
     private func judge(
@@ -135,7 +136,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         _ replayer: Replayer
     ) async throws(FetchError) -> Connection.Trust? {
         guard endpoint.security == .tls else { return nil }
-        var store = hop.trustStore
+        var store = hop.trustStore(for: endpoint)
         store.isReadOnly = true
         if let tls {
             let now = UTCDate.now

@@ -96,7 +96,7 @@ struct ConnectionSettings: Sendable {
             }
         var store = TrustStore(path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && asker.canAsk {
-            store.asker = { asker.confirms($0) }
+            store.asker = { asker.confirms($0.error) }
         }
         return store
     }

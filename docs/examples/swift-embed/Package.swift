@@ -15,4 +15,7 @@ let package = Package(
         .executableTarget(
             name: "crawl",
             dependencies: [.product(name: "SmallWeb", package: "smallweb")]),
+        .executableTarget(
+            name: "trust",
+            dependencies: [.product(name: "SmallWeb", package: "smallweb")]),
     ])

@@ -205,8 +205,8 @@ struct TrustCommand: Sendable {
         }
         let isRefused = Locked(false)
         var store = try store(.ask)
-        store.asker = { error in
-            let isWanted = isForced || asker.confirms(error)
+        store.asker = { question in
+            let isWanted = isForced || asker.confirms(question.error)
             isRefused.withLock { $0 = !isWanted }
             return isWanted
         }
