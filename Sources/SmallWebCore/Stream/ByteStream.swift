@@ -104,10 +104,8 @@ public final class ByteStream {
         try await writeAll(Array(bytes))
     }
 
-    /// Ends writing: after the bytes written so far the peer finds their end, and may go on sending.
-    /// Over TLS that is a close_notify, which some servers take for the end of the connection.
-    ///
-    /// Does nothing after the peer's end. A write after it fails with `usage`.
+    /// Ends writing: the peer finds the end of the bytes, and may go on sending. Over TLS that is a
+    /// close_notify, which some servers take for the end of all. A later write fails with `usage`.
     ///
     /// - Throws: `timeout`, `interrupted`, and the reason why the stream has stopped.
     public func finishWriting() async throws(FetchError) {
@@ -313,7 +311,7 @@ public final class ByteStream {
             : FetchError(.protocolError, .header, "the server closed within the reply's header")
     }
 
-    /// Closes at once: from now on reads and writes throw. Slices that were read before stay valid.
+    /// Closes at once: later reads and writes throw. Slices that were read before stay valid.
     public func close() {
         if case .started = state { state = .stopped(nil) }
         guard let loop = elsewhere else { return end() }

@@ -45,7 +45,7 @@ public struct LengthFramer: Framer {
 
     /// The length of a message, and the message.
     ///
-    /// - Throws: `usage` for a message beyond the limit, or of a length that the prefix cannot hold.
+    /// - Throws: `usage` for a message beyond the limit, or longer than the prefix can say.
     public func frame(_ message: ArraySlice<UInt8>) throws(FetchError) -> [UInt8] {
         let length = UInt64(message.count)
         guard message.count <= messageBytesMax, prefixBytes == 8 || length >> (8 * prefixBytes) == 0

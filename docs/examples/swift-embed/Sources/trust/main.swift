@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Fetches URLs with a trust store of its own, which a program would have in its database: trust URL…
+// Fetches URLs with keys in a table, which a program would have in its database: trust URL…
 import Glibc
 import SmallWeb
 

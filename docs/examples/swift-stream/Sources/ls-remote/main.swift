@@ -3,8 +3,8 @@
 import Glibc
 import SmallWeb
 
-/// Git's packets (gitprotocol-common(5)): four hexadecimal digits, the length with these digits, and
-/// a text; `nil` is a flush packet.
+/// Git's packets (gitprotocol-common(5)): the length with its own four hexadecimal digits, and a
+/// text; `nil` is a flush packet.
 struct PktLine: Framer {
     func frame(_ text: String?) throws(FetchError) -> [UInt8] {
         guard let text else { return Array("0000".utf8) }
