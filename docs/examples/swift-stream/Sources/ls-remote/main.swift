@@ -45,12 +45,13 @@ do {
             if text.hasPrefix("ERR ") { throw FetchError(.permanentFailure, .header, text) }
             // The capabilities of the server are behind a NUL.
             let reference = text.prefix { $0 != "\0" && !$0.isNewline }
-            references.append(reference.split(separator: " ").joined(separator: "\t"))
+            let words = reference.split(separator: " ", maxSplits: 1).map(String.init)
+            references.append(words.map(TerminalText.escapeLine).joined(separator: "\t"))
         }
         try await stream.writeAll(try framer.frame(nil))
         return references
     }
-    for reference in references { print(TerminalText.escapeLine(reference)) }
+    for reference in references { print(reference) }
 } catch {
     print("ls-remote: \(error)")
     exit(1)
