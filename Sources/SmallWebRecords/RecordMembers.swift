@@ -209,14 +209,22 @@ package enum RecordFields {
         "size", "stale", "status", "time", "tls", "trust", "unchanged", "url", "url_input",
         "version", "warnings",
     ]
+    /// Members of links that no other record has.
+    private static let ofLinks: Set<String> = [
+        "element", "i", "kind", "line", "page", "raw", "rel", "same_host", "text",
+    ]
     private static let ofOtherRecords: Set<String> = [
-        "base64", "i", "kind", "line", "name", "offset", "oid", "page", "peeled", "raw",
-        "same_host", "seq", "text",
+        "base64", "name", "offset", "oid", "peeled", "seq",
     ]
     /// Members that a ledger needs to identify and order URLs.
     package static let ofLedgers = ["outcome", "time", "url"]
     /// Always written, to tell records apart.
     static let common = ["type", "v", "n", "id", "tag"]
+
+    /// The members of records of links: all, unless one that only they have is asked for.
+    static func wanted(_ fields: Set<String>?) -> Set<String>? {
+        fields.flatMap { $0.isDisjoint(with: ofLinks) ? nil : $0 }
+    }
 
     /// - Throws: `usage` for an unknown name, with the nearest one.
     package static func parse(
@@ -225,11 +233,11 @@ package enum RecordFields {
         let all = all(registry)
         var names = Set(common)
         for name in list.split(separator: ",").map(String.init) {
-            guard all.contains(name) || common.contains(name) else {
+            guard all.contains(name) || common.contains(name) || ofLinks.contains(name) else {
                 guard !ofOtherRecords.contains(name) else {
                     throw usageError(
                         "\"\(name)\" is not a field of a URL's own record",
-                        hint: "records of links, references and chunks have all of theirs")
+                        hint: "records of references and chunks have all of theirs")
                 }
                 throw usageError(
                     "unknown field \"\(name)\"",
@@ -237,7 +245,9 @@ package enum RecordFields {
                         ?? "the fields are \(all.joined(separator: ","))")
             }
             names.insert(name)
-            if ["headers", "meta", "url"].contains(name) { names.insert(name + "_base64") }
+            if ["headers", "meta", "raw", "text", "url"].contains(name) {
+                names.insert(name + "_base64")
+            }
         }
         return names
     }

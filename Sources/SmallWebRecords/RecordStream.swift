@@ -41,8 +41,11 @@ package final class RecordStream {
         try write("notice") { $0.members(of: note) }
     }
 
-    package func line(_ type: String, _ members: (inout JSONWriter) -> Void) -> [UInt8] {
-        JSONWriter.line { writer in
+    /// - Parameter wanted: The members to write; `nil` for all.
+    package func line(
+        _ type: String, wanted: Set<String>? = nil, _ members: (inout JSONWriter) -> Void
+    ) -> [UInt8] {
+        JSONWriter.line(wanted: wanted) { writer in
             writer.begin(type, subject)
             members(&writer)
         }
@@ -114,18 +117,23 @@ package final class ItemRecords: EventSink {
 /// The records of a page's links, which are held until the page is done and go out in one piece.
 package final class LinkRecords {
     private let records: RecordStream
+    private let fields: Set<String>?
     private let bytesMax: Int
     private let spool = Spool(memoryMax: 65_536)
     package private(set) var count = 0
 
-    /// - Parameter bytesMax: Limit of all records: a few bytes of a page can make a kilobyte.
-    package init(_ records: RecordStream, bytesMax: Int = 256 << 20) {
-        self.records = records
+    /// - Parameters:
+    ///   - fields: The members that are asked for; `nil` for all.
+    ///   - bytesMax: Limit of all records: a few bytes of a page can make a kilobyte.
+    package init(
+        _ records: RecordStream, fields: Set<String>? = nil, bytesMax: Int = 256 << 20
+    ) {
+        (self.records, self.fields) = (records, RecordFields.wanted(fields))
         self.bytesMax = bytesMax
     }
 
     package func add(_ link: Link, base: URI) throws(FetchError) {
-        let line = records.line("link") { writer in
+        let line = records.line("link", wanted: fields) { writer in
             writer.member("i", count)
             writer.members(of: link, base: base)
         }

@@ -76,7 +76,8 @@ package final class Recorder {
         body = RecordedBody(records, log, options, scope)
         refs = scope.listing == .refs ? RefRecords(records) : nil
         links =
-            scope.listing == .links || scope.withLinks ? LinkRecords(records) : nil
+            scope.listing == .links || scope.withLinks
+            ? LinkRecords(records, fields: options.fields) : nil
         items = [.records, nil].contains(scope.listing) ? ItemRecords(records) : nil
     }
 

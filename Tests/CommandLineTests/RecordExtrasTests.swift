@@ -25,6 +25,32 @@ import Testing
         #expect(record["mime"]?.string == "audio/mpeg" && record["mime_source"]?.string == "name")
     }
 
+    /// A member that only links have makes `--fields` choose among theirs, too.
+    @Test func membersOfLinksCanBeChosen() throws {
+        let page = Array("20 text/gemini\r\n=> /a A\n=> /b B\n".utf8)
+        let capsule = try Capsule(page: page)
+        let common: Set = ["type", "v", "n", "id"]
+        func links(_ words: String...) throws -> [JSON] {
+            let result = try smallweb.run(["links", "--json", "-k"] + words + [capsule.place])
+            let records = try Records(result.output, areWhole: words.isEmpty)
+            return records.all.filter { $0["type"]?.string == "link" }
+        }
+        func names(_ link: JSON) -> Set<String> {
+            if case .object(let members) = link { Set(members.keys) } else { [] }
+        }
+        let all = names(try links()[0])
+        for name in all.subtracting(common).sorted() {
+            let isOfURL = ["url", "scheme"].contains(name)
+            let chosen = try links("--fields", name + ",ok")
+            #expect(chosen.count == 2)
+            for link in chosen {
+                #expect(names(link) == (isOfURL ? all : common.union([name])), "\(name)")
+            }
+        }
+        let texts = try links("--fields", "url,text").map { $0["text"]?.string }
+        #expect(texts == ["A", "B"])
+    }
+
     @Test func gitSaysWhatTheServerCan() throws {
         let server = try LoopbackServer(handler: DemoSites.git)
         let place = "git://127.0.0.1:\(server.port)/demo.git"
