@@ -41,6 +41,22 @@ internal import Testing
     }
 
     /// Lines are the page's; definitions may be behind their use.
+    /// A paragraph of links takes fifty times as much as its text, so that it comes in pieces.
+    @Test func aLongParagraphComesInPieces() {
+        let page = Array(String(repeating: "[a](b) ", count: 40_000).utf8)
+        for cut in [page.count, 8_192] {
+            var reader = MarkdownReader()
+            var pieces = stride(from: 0, to: page.count, by: cut).map {
+                reader.add(page[$0...].prefix(cut))
+            }
+            while let next = reader.next() { pieces.append(next) }
+            #expect(pieces.allSatisfy { $0.reduce(0) { $0 + $1.runs.count } < 10_000 })
+            #expect(pieces.joined().reduce(0) { $0 + $1.links.count { _ in true } } == 40_000)
+            let text = pieces.joined().flatMap(\.text)
+            #expect(text.elementsEqual(String(repeating: "a ", count: 40_000).utf8.dropLast()))
+        }
+    }
+
     @Test func makesBlocks() {
         let page = """
             # A *b*

@@ -52,7 +52,7 @@ package final class Reply {
     private let pace: Pace?
     private let registry: Registry
     /// Bytes of a page that are read at once.
-    private static let pieceBytesMax = 16_384
+    private static let pieceBytesMax = 8_192
     /// `nil` without a sink for lines.
     private var page: PageReader?
     private var pageSinks: [any PageSink] = []

@@ -9,6 +9,8 @@
 public struct MarkdownReader: Sendable {
     private var markdown = MarkdownHTML()
     private var html: HTMLReader
+    /// HTML that is not read yet: a megabyte of it may have blocks of fifty.
+    private var rest: ArraySlice<UInt8> = []
 
     /// - Parameter robotNames: As in ``HTMLReader``, for HTML within the page.
     public init(robotNames: [String] = ["robots"]) { html = HTMLReader(robotNames: robotNames) }
@@ -19,9 +21,10 @@ public struct MarkdownReader: Sendable {
     /// True if HTML within the page forbids robots to follow its links, as far as it was read.
     public var isNofollow: Bool { html.isNofollow }
 
-    /// The blocks before the next bytes, in UTF-8; none of a page that is held.
+    /// Blocks before the next bytes, in UTF-8; none of a page that is held.
     public mutating func add(_ bytes: ArraySlice<UInt8>) -> [TextBlock] {
-        html.add(markdown.add(bytes)[...])
+        rest += markdown.add(bytes)
+        return html.add(piece())
     }
 
     /// All blocks that are left at the end of the page.
@@ -31,9 +34,15 @@ public struct MarkdownReader: Sendable {
         return found
     }
 
-    /// The next blocks at the end of the page, as many as 16 KiB of it have; `nil` behind the last.
+    /// The next blocks at the end of the page; `nil` behind the last.
     public mutating func next() -> [TextBlock]? {
-        if let next = markdown.next() { return html.add(next[...]) }
-        return html.next()
+        while rest.isEmpty, let next = markdown.next() { rest = next[...] }
+        return rest.isEmpty ? html.next() : html.add(piece())
+    }
+
+    /// The next HTML, at most 64 KiB.
+    private mutating func piece() -> ArraySlice<UInt8> {
+        defer { rest = rest.dropFirst(65_536) }
+        return rest.prefix(65_536)
     }
 }
