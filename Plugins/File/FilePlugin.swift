@@ -60,10 +60,12 @@ public struct FilePlugin: ProtocolHandler {
 
     /// Sends an open file.
     ///
-    /// - Parameter type: The type of its page; `nil` for the one by name, or by the first bytes.
+    /// - Parameters:
+    ///   - type: The type of its page; `nil` for the one by name, or by the first bytes.
+    ///   - isListing: True for a file whose lines are items, too.
     static func send(
         _ opened: consuming LocalFile, _ path: String, for request: Request, _ emit: Emit,
-        type: MediaType? = nil
+        type: MediaType? = nil, isListing: Bool = false
     ) async throws(FetchError) -> Completeness {
         var file = opened
         var piece = try await file.next()
@@ -72,7 +74,11 @@ public struct FilePlugin: ProtocolHandler {
         head.mediaTypeSource = named == nil ? .sniffed : .name
         head.bodyBytes = file.byteCount
         try await emit(.head(head))
+        var listing =
+            isListing && request.wantsItems
+            ? ListingReader(base: request.uri, lineBytesMax: request.limits.lineBytesMax) : nil
         while !piece.isEmpty {
+            for item in try listing?.add(piece) ?? [] { try await emit(.item(item)) }
             try await emit(.body(piece))
             piece = try await file.next()
         }

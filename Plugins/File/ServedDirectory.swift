@@ -89,9 +89,12 @@ package struct ServedDirectory: ProtocolHandler {
             crawling.hasItemType
                 && (isDirectory || itemType.map(crawling.menuTypes.contains) ?? true)
         }
+        let isListing = isDirectory && scheme.crawling?.hasListings ?? false
         return try await FilePlugin.send(
             file, path, for: request, emit,
-            type: isMenu ?? false ? MediaType("application/gopher-menu") : nil)
+            type: isMenu ?? false
+                ? MediaType("application/gopher-menu")
+                : isListing ? MediaType("text/plain") : nil, isListing: isListing)
     }
 
     /// The file with these names; `nil` if there is none, or if it is not in the directory.

@@ -13,7 +13,9 @@ public struct NexPlugin: ProtocolHandler {
             summary: "Nex (nightfall.city/nex/info)"
         ) {
             $0.opensOnDesktop = true
-            $0.crawling = Crawling(robots: ["/robots.txt"], indexName: "index.txt")
+            var crawling = Crawling(robots: ["/robots.txt"], indexName: "index.txt")
+            crawling.hasListings = true
+            $0.crawling = crawling
         }
     ]
 

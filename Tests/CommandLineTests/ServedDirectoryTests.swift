@@ -115,6 +115,22 @@ struct ServedDirectoryTests {
         #expect(check.text == "permanent-failure\tgopher://h.test/1/n/\tgopher://h.test/\t4\n")
     }
 
+    /// The index of a directory is a listing where the scheme's directories are.
+    @Test func listingsAreRead() throws {
+        try home.write("Hello\n=> a.txt A\n=> d/ D\n=> n.txt none\n", to: "site/index.txt")
+        try home.write("text\n=> b.txt\n", to: "site/a.txt")
+        try home.write("=> ../a.txt\n", to: "site/d/index.txt")
+        let page = try smallweb.run(["open", "--from-dir", "site", "nex://h.test/", "1"])
+        #expect(page.text.contains("text") && page.status == 0, "\(page.text) \(page.errors)")
+        #expect(try get("nex://h.test/").text.hasPrefix("Hello\n=> a.txt A\n"))
+        let check = try smallweb.run(["crawl", "--check", "--from-dir", "site", "nex://h.test/"])
+        #expect(check.text == "permanent-failure\tnex://h.test/n.txt\tnex://h.test/\t4\n")
+        #expect(check.status == 22, "\(check.errors)")
+        for url in ["gemini://h.test/", "http://h.test/"] {
+            #expect(try get(url).status == 22, "\(url) has no index.txt")
+        }
+    }
+
     // MARK: A check
 
     @Test func aCheckFindsWhatIsBrokenBeforeItIsPublished() throws {

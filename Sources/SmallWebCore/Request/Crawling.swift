@@ -15,6 +15,8 @@ package struct Crawling: Sendable, Hashable {
     package var hasItemType = false
     /// Item types of menus: each is a directory, unless its name has a dot.
     package var menuTypes = ""
+    /// True if a directory is a listing: lines, of which those that begin with `=>` are links.
+    package var hasListings = false
     /// Item types that take input.
     package var inputTypes = ""
     /// Item types of other protocols.
