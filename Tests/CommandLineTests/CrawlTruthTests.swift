@@ -160,12 +160,19 @@ import Testing
         let space = try Space { _, _ in Self.page("") }
         let long = try crawl("crawl", space, path: "/" + String(repeating: "q", count: 3000))
         #expect(long.status == 2 && long.errors.contains("too long for a crawl"))
-        for (type, name) in [("image/png", "png"), ("application/pdf", "pdf")] {
+        // Links that are not read are missing in each mode, unless none are wanted.
+        for type in ["image/png", "application/pdf", "audio/ogg"] {
             let other = try Space { _, _ in "2 \(type)\r\n<a href='/x'>" }
-            let result = try smallweb.run([
-                "crawl", "--check", "--state", name, other.place + "/",
-            ])
-            #expect(result.status == 2 && result.errors.contains("nothing was checked"), "\(type)")
+            for words in [[], ["--check"], ["--mirror", "m"], ["--json"], ["--depth", "0"]] {
+                for run in 1...2 {
+                    let state = (words + [type.replacing("/", with: "-")]).joined()
+                    let result = try smallweb.run(
+                        ["crawl", "--state", state] + words + [other.place + "/"])
+                    let isMissing = words.first != "--depth"
+                    #expect(result.status == (isMissing ? 8 : 0), "\(type) \(words), run \(run)")
+                    #expect(result.errors.contains("links are not read") == isMissing, "\(words)")
+                }
+            }
         }
     }
 

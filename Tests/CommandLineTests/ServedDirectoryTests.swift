@@ -131,6 +131,28 @@ struct ServedDirectoryTests {
         }
     }
 
+    /// A file instead of a URL: the crawl of it is that of its directory.
+    @Test func aFileThatIsToBeCrawledIsServed() throws {
+        try home.write("<a href='x'>", to: "site/d/index.html")
+        for (word, place) in [
+            ("./site/d/index.html", "./site/d"), ("site/d/index.html", "site/d"),
+            ("site/d", "site/d"), ("./site/d", "./site/d"), ("./none.html", "."),
+        ] {
+            for words in [["crawl", "--check"], ["crawl"]] {
+                let result = try smallweb.run(words + [word])
+                #expect(result.status == 3, "\(word) \(result.errors)")
+                #expect(
+                    result.errors.contains("crawl --check --from-dir \(place) URL\n"),
+                    "\(word) \(result.errors)")
+            }
+        }
+        // A page where a list of URLs should be.
+        for command in ["links", "get", "head"] {
+            let result = try smallweb.run([command, "-"], stdin: "<p>\n<a href='/x'>x</a>\n")
+            #expect(result.status == 3 && result.errors.contains("links --local"), "\(command)")
+        }
+    }
+
     // MARK: A check
 
     @Test func aCheckFindsWhatIsBrokenBeforeItIsPublished() throws {

@@ -112,7 +112,14 @@ struct CrawlCommand: Sendable {
         var settings = given
         let asked = try await OperandSource.all(operands, on: loop)
         if let problem = asked.lazy.compactMap(\.problem).first { throw problem }
-        let (seeds, logins) = try logins(of: asked.compactMap(\.url), settings)
+        let urls = asked.compactMap(\.url)
+        let isFile = { URI.scheme(of: $0) == nil && fileKind($0) != nil || UserFiles.isPath($0) }
+        if let path = urls.first(where: isFile) {
+            throw FetchError(
+                .badURL, .input, "a crawl begins with a URL, not with a file: \(path)",
+                hint: Advice.served(fileKind(path) == S_IFDIR ? path : directory(of: path)))
+        }
+        let (seeds, logins) = try logins(of: urls, settings)
         let registry = try settings.registry()
         let path = try state(settings, seeds)
         let file = try CrawlFile(path, registry)
@@ -302,8 +309,8 @@ struct CrawlCommand: Sendable {
         if isStopped, crawl.waiting > crawl.failed { verdict.miss(.unasked) }
         for url in unread {
             Messages(settings.messages).error(
-                url, .usage, "the links of its type are not read: nothing was checked", hint: nil)
-            verdict.miss(.unusable(.usage))
+                url, .protocolError, "links are not read from a page of its type", hint: nil)
+            verdict.miss(.unusable(.protocolError))
         }
         if let seed = seeds.first(where: \.outcome.lasts) { verdict.miss(.url(seed.outcome)) }
         if crawl.waiting > 0 { verdict.miss(.waiting) }

@@ -166,10 +166,12 @@ final class CrawlPage: Output, PageSink {
 
     private func facts(_ outcome: Outcome) -> [StaticString] {
         guard isAnswer, let head = inner.log?.head else { return [] }
-        let isUnread = entry.depth == 0 && head.mediaType != nil && !(page?.readsLinks ?? true)
+        let isUnread =
+            entry.depth == 0 && crawl.rules.depthMax != 0 && head.mediaType != nil
+            && !(page?.readsLinks ?? true)
         // A body that cannot be decoded has no links that could be read.
         var facts: [StaticString] = [.ok, .protocolError].contains(outcome) ? [] : ["ok"]
         if !head.isOne(of: crawl.rules.mediaTypes) { facts.append("omitted") }
-        return crawl.rules.checks && isUnread ? facts + ["unread"] : facts
+        return isUnread ? facts + ["unread"] : facts
     }
 }

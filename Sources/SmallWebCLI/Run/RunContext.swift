@@ -162,8 +162,9 @@ final class RunContext: @unchecked Sendable {
                 problem = error
             }
         }
-        if asked.subject.line != nil {
+        if let line = asked.subject.line {
             problem = problem?.inPart
+            if line == 1, asked.url?.hasPrefix("<") ?? false { problem?.hint = Advice.markup }
         } else if problem?.outcome == .badURL, let hint = asked.url.flatMap(hint) {
             problem?.hint = hint
         }

@@ -31,6 +31,14 @@ enum Advice {
         "a list of URLs is @\(name), and a page is read with --local"
     }
 
+    static let markup =
+        "that is a page and not a list of URLs: its links are those of 'smallweb links --local "
+        + "--content-type text/html --base URL /dev/stdin'"
+
+    static func served(_ place: String) -> String {
+        "to check files before they are published: smallweb crawl --check --from-dir \(place) URL"
+    }
+
     static func directory(_ name: String) -> String { "use -O --output-dir \(name)" }
 
     static func pinned(_ url: String) -> String {
