@@ -150,6 +150,8 @@ bar() {
 }
 
 # shellcheck source=/dev/null
+. "$here/../checks.sh" # eventually
+# shellcheck source=/dev/null
 . "$here/servers.sh"
 
 run_case() {

@@ -26,6 +26,6 @@ fi
 if command -v w3m >/dev/null; then others+=(-- w3m w3m -dump "$http_url/manual.html"); fi
 compare "5 MB of HTML as text" 15 smallweb "$smallweb" get --render text "$http_url/manual.html" \
     ${others[@]+"${others[@]}"}
-for ((at = 1; at < ${#others[@]}; at += 4)); do
+for ((at = 1; at < ${#others[@]}; at += 5)); do
     bar "to ${others[at]}" "$(measured .ratio "${others[at]}")" 0.35
 done
