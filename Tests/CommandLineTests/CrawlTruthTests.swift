@@ -161,14 +161,15 @@ import Testing
         let long = try crawl("crawl", space, path: "/" + String(repeating: "q", count: 3000))
         #expect(long.status == 2 && long.errors.contains("too long for a crawl"))
         // Links that are not read are missing in each mode, unless none are wanted.
-        for type in ["image/png", "application/pdf", "audio/ogg"] {
+        for type in ["image/png", "application/pdf", "audio/ogg", "text/plain"] {
             let other = try Space { _, _ in "2 \(type)\r\n<a href='/x'>" }
             for words in [[], ["--check"], ["--mirror", "m"], ["--json"], ["--depth", "0"]] {
                 for run in 1...2 {
                     let state = (words + [type.replacing("/", with: "-")]).joined()
                     let result = try smallweb.run(
                         ["crawl", "--state", state] + words + [other.place + "/"])
-                    let isMissing = words.first != "--depth"
+                    let isMissing =
+                        words == ["--check"] || type != "text/plain" && words.first != "--depth"
                     #expect(result.status == (isMissing ? 8 : 0), "\(type) \(words), run \(run)")
                     #expect(result.errors.contains("links are not read") == isMissing, "\(words)")
                 }

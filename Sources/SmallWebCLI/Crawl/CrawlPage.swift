@@ -166,8 +166,10 @@ final class CrawlPage: Output, PageSink {
 
     private func facts(_ outcome: Outcome) -> [StaticString] {
         guard isAnswer, let head = inner.log?.head else { return [] }
+        // Text has none to follow; that no link of it was checked is to be said.
+        let mayHaveLinks = crawl.rules.checks || !(head.mediaType?.isText ?? true)
         let isUnread =
-            entry.depth == 0 && crawl.rules.depthMax != 0 && head.mediaType != nil
+            entry.depth == 0 && crawl.rules.depthMax != 0 && head.mediaType != nil && mayHaveLinks
             && !(page?.readsLinks ?? true)
         // A body that cannot be decoded has no links that could be read.
         var facts: [StaticString] = [.ok, .protocolError].contains(outcome) ? [] : ["ok"]
