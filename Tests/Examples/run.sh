@@ -117,6 +117,13 @@ ok match
 ok no key
 TRUST
 
+"$scratch/debug/watched" "$gemini/1k" "nex://127.0.0.1:1/" >"$work/output"
+for line in "smallweb started [\"attempt=1\", \"url=$gemini/1k\"]" 'smallweb_retries [] 1' \
+    'smallweb_fetches ["outcome=ok"] 1' 'smallweb_bytes [] 1024' 'smallweb_fetch true' \
+    'smallweb_fetches ["outcome=connect"] 1'; do
+    must "a run is logged and counted: $line" grep -Fqx "$line" "$work/output"
+done
+
 # Streams without a plugin: a framer, packets, a task with states.
 for source in "$root"/docs/examples/swift-stream/Sources/*/main.swift; do
     must "$(basename "$(dirname "$source")") has at most 60 lines" test "$(wc -l <"$source")" -le 60

@@ -159,6 +159,7 @@ struct OtherServerTests {
         let bench = try Bench()
         var options = Fetcher.Options(trustStore: TrustStore(path: bench.storePath))
         options.identities.bound = { _ in nil }
+        options.answer = { _ in "" }
         options.http.unixSocket = "/s"
         options.http.connectTo = ["h::i:"]
         options.rulesAfterRedirect = { [options] _ throws(FetchError) in
@@ -168,7 +169,8 @@ struct OtherServerTests {
         let there = try #require(try options.rulesAfterRedirect?(URI(parsing: "gemini://h/")))
         for http in [options.http, there.1] { #expect(!http.isSpecial) }
         #expect(options.identities.bound == nil && options.identities.chosen == nil)
-        let left: Set = ["identities", "http", "rulesAfterRedirect"]
+        #expect(options.answer == nil)
+        let left: Set = ["identities", "answer", "http", "rulesAfterRedirect"]
         let goOn: Set = [
             "resolver", "trustStore", "redirects", "proxies", "allowedSchemes", "mayFollow",
             "network", "robots",

@@ -27,6 +27,15 @@ public struct Client: Sendable {
         public var identities = Identities()
         /// The redirects to follow.
         public var redirects = RedirectPolicy()
+        /// Decides if a redirect is followed that ``redirects`` allows; `nil` for all. One that is
+        /// not is a page with the outcome `redirect-refused`. Called on the client's thread, which
+        /// it must not block; the limits of time go on.
+        public var mayFollow: (@Sendable (Ending.Redirect) async -> Bool)?
+        /// Answers a server that asks for input, as ``mayFollow`` is called. The prompt is
+        /// ``Head/Properties/meta`` of ``Ending/head``. With `nil`, or an answer of `nil`, it is a
+        /// page with the outcome `needs-input`. As many are answered in a row as redirects are
+        /// followed.
+        public var answer: (@Sendable (Ending) async -> String?)?
         /// The resolver of host names.
         public var resolver = Resolver()
         /// Proxies for every scheme; by default those in the environment.
@@ -60,6 +69,7 @@ public struct Client: Sendable {
         var settings = Fetcher.Options(trustStore: store)
         settings.identities = options.identities
         settings.redirects = options.redirects
+        (settings.mayFollow, settings.answer) = (options.mayFollow, options.answer)
         settings.resolver = options.resolver
         settings.proxies = options.proxies
         settings.http = options.http

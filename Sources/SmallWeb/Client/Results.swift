@@ -3,7 +3,7 @@ public import SmallWebCore
 internal import SmallWebTransport
 
 /// Options for fetching many URLs with a ``Client``.
-public struct RunOptions: Sendable, Hashable {
+public struct RunOptions: Sendable {
     /// Fetches of one host and port at a time, 1 or more.
     public var perHost: Int
     /// Least time between any two starts.
@@ -28,6 +28,21 @@ public struct RunOptions: Sendable, Hashable {
     public var retriesData = false
     /// Threads that fetch, 1 or more: a host always has the same one.
     public var loops = 1
+
+    /// Called with each step of each request, for progress, logs and metrics; `nil` for none. On
+    /// the threads that fetch, which it must not block.
+    public var onEvent: (@Sendable (Event) -> Void)?
+
+    /// A step of one request of a run.
+    @nonexhaustive
+    public enum Event: Sendable {
+        /// An attempt begins, from 1.
+        case started(RunRequest, attempt: Int)
+        /// The last attempt has failed, and another follows after a pause.
+        case retrying(RunRequest, after: Outcome, pause: Duration)
+        /// No attempt follows; with the bytes of the body, and the time since the first one began.
+        case ended(RunRequest, Outcome, bytes: Int, duration: Duration)
+    }
 
     /// The command line's defaults; ``pauseMax``, ``deadline``, ``retriesData`` and ``loops`` are
     /// set afterwards.
@@ -176,7 +191,9 @@ extension Client {
         _ parallel: Int, _ options: RunOptions,
         _ source: @escaping @Sendable (RunJobs) -> any Source
     ) -> Results {
-        Results(client: self, policy: options.policy(parallel), source: source)
+        Results(
+            client: self, policy: options.policy(parallel), onEvent: options.onEvent,
+            source: source)
     }
 }
 
@@ -191,6 +208,7 @@ extension Client {
 
         let client: Client
         let policy: RunPolicy
+        let onEvent: (@Sendable (RunOptions.Event) -> Void)?
         let source: @Sendable (RunJobs) -> any Source
 
         /// Begins another run, which starts with its first `next()`.
@@ -222,7 +240,10 @@ extension Client {
             let loop = fetcher.loop
             return try await withTaskExecutorPreference(loop) { () async throws(FetchError) in
                 precondition(loop.isCurrent)
-                let jobs = RunJobs(client, fetcher, untilWanted: untilWanted, output)
+                let jobs = RunJobs(client, fetcher, untilWanted: untilWanted) { asked, request in
+                    guard let onEvent else { return output(asked, request) }
+                    return output(asked, request).map { ObservedOutput($0, asked, onEvent) }
+                }
                 let engine = Engine(source(jobs), policy, fetcher)
                 await engine.run()
                 if Task.isCancelled { throw .cancelled }

@@ -12,13 +12,15 @@ final class Delivery {
     private let log: FetchLog
     private let emit: Emit
     private let (holdsRedirects, holdsFailures, wantsRefusals): (Bool, Bool, Bool)
+    private let holdsPrompts: Bool
     /// The reason to play a recording though the server was asked, empty for none; `nil` for an
     /// exchange with the server.
     private let why: String?
     /// Bytes of body; `nil` for no limit.
     private var limit: Int?
     private(set) var head: Head?
-    /// True while the reply is a redirect that may be followed, or another that is held back.
+    /// True while the reply is a redirect that may be followed, or another that is held back: a
+    /// prompt, say, that may be answered.
     private var isHeld = false
     private(set) var held: [UInt8] = []
     /// True once nothing else is wanted of the reply.
@@ -30,6 +32,7 @@ final class Delivery {
         (request, log, emit) = (fetch.request, fetch.log, fetch.emit)
         (self.hop, self.holdsFailures, self.why) = (hop, holdsFailures, why)
         holdsRedirects = fetch.fetcher.options.redirects.follows
+        holdsPrompts = fetch.fetcher.options.answer != nil
         wantsRefusals = fetch.wantsRefusals
         limit = request.limits.bodyBytesMax
     }
@@ -72,6 +75,7 @@ final class Delivery {
         isHeld =
             holdsRedirects && head.redirectTarget != nil
             || holdsFailures && (head.isUnchanged || head.replyClass == .temporaryFailure)
+            || holdsPrompts && head.replyClass == .input
         if isHeld { return }
         if let why, let time = hop.recorded {
             let date = time / 1_000_000

@@ -58,10 +58,12 @@ extension Fetch {
     }
 
     /// Refuses a redirect to a private address, and what ``Fetcher/checkWay(from:to:by:)`` refuses.
-    func checkWay(to next: Request) async throws(FetchError) {
+    func checkWay(to next: Request, _ redirect: Ending.Redirect) async throws(FetchError) {
         let nextWay = try fetcher(for: request).checkWay(
             from: request, to: next, by: fetcher(for: next))
-        guard await fetcher.options.mayFollow?(next.uri) ?? true else {
+        let mayFollow = await fetcher.options.mayFollow?(redirect) ?? true
+        if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
+        guard mayFollow else {
             throw .redirect("the program may not open \(next.uri.display)")
         }
         if await reach.refuses(next, isDirect: nextWay == .direct, fetcher, by: deadline) {
@@ -76,6 +78,26 @@ extension Fetch {
     private static func note(_ leftOut: [String], _ uri: URI) -> Note? {
         guard !leftOut.isEmpty, let place = uri.hostAndPort else { return nil }
         return Note("other-origin", "not sent on to \(place): \(leftOut.joined(separator: ", "))")
+    }
+
+    /// Makes the request one with the answer to a server's prompt; false if there is none.
+    mutating func answer(_ ending: Ending, hops: Int) async throws(FetchError) -> Bool {
+        guard ending.outcome == .needsInput, let answer = fetcher.options.answer,
+            let head = ending.head
+        else { return false }
+        let isOver = hops > fetcher.options.redirects.limit || request.upload != nil
+        let text = isOver ? nil : await answer(ending)
+        if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
+        guard let text else {
+            // It was held back.
+            try await emit(.head(head))
+            if !heldBody.isEmpty { try await emit(.body(heldBody[...])) }
+            return false
+        }
+        if Task.isCancelled { throw .cancelled }
+        request.input = Array(text.utf8)
+        request.isInputSecret = head.wantsSensitiveInput
+        return true
     }
 
     mutating func check(_ next: Request, hops: Int) throws(FetchError) {

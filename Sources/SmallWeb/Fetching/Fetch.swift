@@ -96,7 +96,8 @@ struct Fetch {
             if hasSentData { ending.noteData() }
             reach.begin(origin, log.connection, fetcher.options)
             hops += 1
-            guard try await follow(ending, hops: hops) else { return ending }
+            if try await follow(ending, hops: hops) { continue }
+            guard try await answer(ending, hops: hops) else { return ending }
         }
     }
 
@@ -121,10 +122,14 @@ struct Fetch {
             let target = head.redirectTarget, policy.follows || policy.judges
         else { return false }
         let (next, note): (Request, Note?)
+        var redirect: Ending.Redirect
         do throws(FetchError) {
             (next, note) = try self.target(target, status: head.status)
             forget(next.uri)
-            try await checkWay(to: next)
+            redirect = Ending.Redirect(
+                status: head.status, from: request.uri, to: next.uri,
+                isPermanent: head.isPermanentRedirect)
+            try await checkWay(to: next, redirect)
             try check(next, hops: hops)
         } catch  where error.outcome == .redirectRefused {
             // The reply stands; only following it is refused.
@@ -136,9 +141,6 @@ struct Fetch {
             ending.redirectTarget = next.uri
             return false
         }
-        var redirect = Ending.Redirect(
-            status: head.status, from: request.uri, to: next.uri,
-            isPermanent: head.isPermanentRedirect)
         redirect.header = head.header
         try await emit(.redirect(redirect))
         if let note { try await emit(.note(note)) }

@@ -17,8 +17,10 @@ package final class Fetcher: Sendable {
         package var proxies = ProxySettings()
         /// Schemes that may be fetched; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
-        /// Decides if a redirect may lead to a URI; `nil` for all.
-        var mayFollow: (@Sendable (URI) async -> Bool)?
+        /// Decides if a redirect is followed that the policy allows; `nil` for all.
+        var mayFollow: (@Sendable (Ending.Redirect) async -> Bool)?
+        /// Answers a prompt; `nil` for none.
+        var answer: (@Sendable (Ending) async -> String?)?
         package var network = Network.live
         /// Judges each hop by robots files; `nil` to ask for none.
         package var robots: RobotsGate?
@@ -240,6 +242,7 @@ extension Fetcher.Options {
     /// shows no identity, and takes only the URL's own route.
     mutating func leaveOutWhatIsForTheUser() {
         identities = Identities()
+        answer = nil
         (http.unixSocket, http.connectTo) = (nil, [])
         guard let rules = rulesAfterRedirect else { return }
         rulesAfterRedirect = { uri throws(FetchError) in

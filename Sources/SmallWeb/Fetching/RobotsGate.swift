@@ -213,8 +213,8 @@ package final class RobotsGate: Sendable {
             options.robots = nil
             options.redirects = RedirectPolicy()
             options.redirects.refusesPrivate = true
-            options.mayFollow = { uri in
-                guard let next = try? fetcher.request(uri), (try? next.server) == place
+            options.mayFollow = { redirect in
+                guard let next = try? fetcher.request(redirect.to), (try? next.server) == place
                 else { return crawling.dialect == .standard }
                 await fetcher.loop.sleep(until: .now.advanced(seconds: pace))
                 return true

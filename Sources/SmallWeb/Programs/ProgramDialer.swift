@@ -150,7 +150,11 @@ final class ProgramDialer: ProgramNetwork {
             options.leaveOutWhatIsForTheUser()
             if !mayBePrivate { options.resolver.refusesPrivate = true }
             if let own { options.resolver.overrides[endpoint.description] = [own] }
-            options.mayFollow = isAllowed
+            let mayFollow = options.mayFollow
+            options.mayFollow = { redirect in
+                guard isAllowed(redirect.to) else { return false }
+                return await mayFollow?(redirect) ?? true
+            }
             options.network = options.network.withoutOthers
         }
         let fetch = try ProgramFetch(fetcher, request, for: hop)

@@ -15,6 +15,11 @@ let package = Package(
         .executableTarget(
             name: "crawl",
             dependencies: [.product(name: "SmallWeb", package: "smallweb")]),
+        // What stands for swift-log and swift-metrics here.
+        .target(name: "Logging"), .target(name: "Metrics"),
+        .executableTarget(
+            name: "watched",
+            dependencies: ["Logging", "Metrics", .product(name: "SmallWeb", package: "smallweb")]),
         .executableTarget(
             name: "trust",
             dependencies: [.product(name: "SmallWeb", package: "smallweb")]),
