@@ -32,6 +32,9 @@ struct RedirectTests {
                 $0.canResume = true
             }
         ]
+        let options = [
+            Request.Option("tags", .flag, .init("A test", "", manual: "", example: ""))
+        ]
 
         func fetch(
             _ request: Request, dialer: any Dialer, emit: Emit

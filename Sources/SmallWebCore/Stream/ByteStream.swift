@@ -8,7 +8,6 @@
 /// allocate, and dropping it costs nothing.
 public final class ByteStream {
     /// The state of a stream. One that is handed out is connected, and has been `started`.
-    @nonexhaustive
     public enum State: Sendable, Hashable {
         /// Nothing has been done.
         case initialised

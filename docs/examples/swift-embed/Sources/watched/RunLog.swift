@@ -16,6 +16,7 @@ struct RunLog: Sendable {
             logger.info(
                 "ended",
                 metadata: ["url": request.url, "outcome": outcome.rawValue, "bytes": "\(bytes)"])
+        @unknown default: break
         }
     }
 }

@@ -14,6 +14,7 @@ struct RunMetrics: Sendable {
             Counter(label: "smallweb_bytes").increment(by: bytes)
             Timer(label: "smallweb_fetch").recordMilliseconds(
                 Int(duration / .milliseconds(1)))
+        @unknown default: break
         }
     }
 }
