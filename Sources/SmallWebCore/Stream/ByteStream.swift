@@ -37,13 +37,13 @@ public final class ByteStream {
     package var loop: (any StreamLoop)?
 
     /// Released when the stream is closed.
-    private var carrier: (any Carrier)?
-    private let idleSeconds: Double?
+    var carrier: (any Carrier)?
+    let idleSeconds: Double?
     private let deadline: Instant
     private let onSent: ((_ bytes: [UInt8]) async throws(FetchError) -> Void)?
-    private var buffer: [UInt8] = []
+    var buffer: [UInt8] = []
     /// Indices in ``buffer`` of bytes not yet handed out.
-    private var unread = 0..<0
+    var unread = 0..<0
     /// The first error of sending, and ``bytesReceived`` at that time.
     private var sendFailure: (error: FetchError, received: Int)?
 
@@ -93,29 +93,6 @@ public final class ByteStream {
             }
         }
         try await onSent?(bytes)
-    }
-
-    /// Sends all bytes of any sequence, as of an array. One that is not an array is copied once.
-    ///
-    /// - Throws: `timeout`, `interrupted`.
-    @inlinable
-    public func writeAll(_ bytes: some Sequence<UInt8>) async throws(FetchError) {
-        try await writeAll(Array(bytes))
-    }
-
-    /// Ends writing: the peer finds the end of the bytes, and may go on sending. Over TLS that is a
-    /// close_notify, which some servers take for the end of all. A later write fails with `usage`.
-    ///
-    /// - Throws: `timeout`, `interrupted`, and the reason why the stream has stopped.
-    public func finishWriting() async throws(FetchError) {
-        if let loop = elsewhere {
-            return try await loop.run { () async throws(FetchError) in try await finishWriting() }
-        }
-        guard ending == nil else { return }
-        let carrier = try openCarrier()
-        var silence = Silence(seconds: idleSeconds)
-        while !carrier.finishSending() { try await wait(for: .writable, in: &silence) }
-        self.carrier = BoundedCarrier(carrier, receivesMax: .max, sends: false)
     }
 
     /// Sends all of `bytes`, unless the peer answers before it has them: it then wants no more.
@@ -213,29 +190,6 @@ public final class ByteStream {
         }
     }
 
-    /// Returns the next message; `nil` at the peer's end, if that is not within one.
-    ///
-    /// - Parameter framer: Must bound its messages: as many bytes as it needs are held in memory.
-    /// - Throws: `truncated` if the peer ends within a message, errors of `framer`, and those of
-    ///   ``readSome(upTo:)``.
-    public func readMessage<Message>(
-        by framer: some Framer<Message>
-    ) async throws(FetchError) -> Message? {
-        if let loop = elsewhere {
-            return try await loop.run { () async throws(FetchError) in
-                try await readMessage(by: framer)
-            }
-        }
-        while true {
-            let count = try framer.needs(buffer[unread])
-            if count <= unread.count { return try framer.unframe(take(max(count, 0))) }
-            if try await fill() { continue }
-            guard !unread.isEmpty else { return nil }
-            throw FetchError(
-                .truncated, .body, "the server closed after \(unread.count) bytes of a message")
-        }
-    }
-
     /// Passes everything up to the peer's end to `body`, piece by piece.
     ///
     /// - Throws: The errors of ``readSome(upTo:)`` and `body`.
@@ -261,32 +215,6 @@ public final class ByteStream {
             case .wouldBlock(let readiness): try await wait(for: readiness, in: &silence)
             }
         }
-    }
-
-    /// Waits for the first byte of a required reply, without consuming it: for protocols whose
-    /// replies are a body alone.
-    ///
-    /// - Throws: ``endedTooSoon`` without a byte, unless the request allows that; the errors of
-    ///   ``readSome(upTo:)``.
-    public func awaitReply(to request: Request) async throws(FetchError) {
-        if let loop = elsewhere {
-            return try await loop.run { () async throws(FetchError) in
-                try await awaitReply(to: request)
-            }
-        }
-        if !unread.isEmpty { return }
-        if try await fill() { return }
-        try acceptEmptyReply(to: request)
-    }
-
-    /// Handles a peer that ended without a byte.
-    ///
-    /// - Throws: ``endedTooSoon``, unless the request allows an empty reply.
-    public func acceptEmptyReply(to request: Request) throws(FetchError) {
-        guard !request.allowsEmptyReply || ending == .reset else { return }
-        var error = endedTooSoon
-        if error.outcome == .emptyReply { error.remedy = .allowEmptyReply }
-        throw error
     }
 
     private var secureAdvice: String {
@@ -319,11 +247,6 @@ public final class ByteStream {
         loop.perform { stream.end() }
     }
 
-    /// Ends the stream with `too-large` once more than `count` bytes have come.
-    package func limitReceived(to count: Int) {
-        carrier = carrier.map { BoundedCarrier($0, receivesMax: count, sends: true) }
-    }
-
     private func end() {
         letGo()
         unread = 0..<0
@@ -335,13 +258,13 @@ public final class ByteStream {
         carrier = nil
     }
 
-    private var elsewhere: (any StreamLoop)? {
+    var elsewhere: (any StreamLoop)? {
         guard let loop, !loop.isCurrent else { return nil }
         return loop
     }
 
     /// - Throws: The reason why the stream has stopped.
-    private func openCarrier() throws(FetchError) -> any Carrier {
+    func openCarrier() throws(FetchError) -> any Carrier {
         if case .stopped(let error?) = state { throw error }
         guard case .started = state, let carrier else {
             throw FetchError(.send, .send, "the connection is closed")
@@ -350,7 +273,7 @@ public final class ByteStream {
     }
 
     /// Receives more after the unread bytes. False at the peer's end.
-    private func fill() async throws(FetchError) -> Bool {
+    func fill() async throws(FetchError) -> Bool {
         var silence = Silence(seconds: idleSeconds)
         while true {
             switch try receiveOnce() {
@@ -463,7 +386,7 @@ public final class ByteStream {
         return try result.mapError(failing).get()
     }
 
-    private func wait(
+    func wait(
         for readiness: Readiness, in silence: inout Silence
     ) async throws(FetchError) {
         do throws(FetchError) {
@@ -474,7 +397,7 @@ public final class ByteStream {
     }
 
     /// Time since bytes last moved. Not every wake-up ends it: TLS has records without data.
-    private struct Silence {
+    struct Silence {
         let seconds: Double?
         private var end: Instant?
 
@@ -491,7 +414,7 @@ public final class ByteStream {
         mutating func renew() { end = nil }
     }
 
-    private func take(_ count: Int) -> ArraySlice<UInt8> {
+    func take(_ count: Int) -> ArraySlice<UInt8> {
         let end = unread.lowerBound + count
         defer { unread = end..<unread.upperBound }
         return buffer[unread.lowerBound..<end]
