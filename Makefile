@@ -216,7 +216,7 @@ test-all:
 # for a while.
 COMMAND_TESTS := ^CommandLineTests[.][A-ORT]
 MORE_COMMAND_TESTS := ^CommandLineTests[.][PQSU-Z]
-PROGRAM_TESTS := ^(PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests)
+PROGRAM_TESTS := ^(PluginTests[.]|SmallWebTransportTests[.]ContainedProcessTests|SmallWebTests[.](ProcessState|OthersHandler)Tests)
 PROXY_TESTS := ^SmallWebTests[.](Hostile)?ProxyTests
 # Options of another build than the usual one, such as a sanitizer, and where that lies.
 VARIANT ?=

@@ -18,7 +18,8 @@ struct CodingTests {
         (item.target, item.time) = ([0xFF], 5)
         let facts: Facts = [
             "text": .text("t"), "number": .number(-7), "flag": .flag(true), "none": .none,
-            "list": .list([.number(1), .text("x"), .list([])]), "object": .object(["a": .flag(false)]),
+            "list": .list([.number(1), .text("x"), .list([])]),
+            "object": .object(["a": .flag(false)]),
         ]
         item.facts = facts
         let all = All(

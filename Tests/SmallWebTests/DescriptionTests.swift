@@ -4,7 +4,7 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// What is printed, dumped or logged of values with secrets, in every way there is.
+/// Values with secrets, printed, dumped and logged in every way there is.
 @Suite struct DescriptionTests {
     private static let word = "s3cret-w0rd"
     private static let bytes = Array(word.utf8)

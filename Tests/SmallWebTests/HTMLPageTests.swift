@@ -4,7 +4,7 @@ internal import SmallWebFormats
 internal import SmallWebPlugins
 internal import Testing
 
-/// Pages of HTML whose links and charsets are not what they should be.
+/// Pages of HTML with wrong links and charsets.
 @Suite struct HTMLPageTests {
     private func read(
         _ page: [UInt8], _ type: String = "text/html", isPieces: Bool = false

@@ -172,7 +172,7 @@ struct OthersHandlerTests {
         try await eventually("its connection is closed") { server.clientSockets == 0 }
         isFreed.update { $0 = true }
         try await eventually("it has ended") { hasEnded.update { $0 } }
-        // What it does when nobody waits for it any more has no effect.
+        // Its acts have no effect when nobody waits for it any more.
         try await eventually("its calls fail") { said.values.count >= 3 }
         #expect(said.values.allSatisfy { $0 != nil })
     }

@@ -14,7 +14,7 @@ private let handler: @convention(c) (Int32) -> Void = { _ in }
 /// The library within a program, whose process is its own.
 @Suite(.timeLimit(.minutes(30)))
 struct ProcessStateTests {
-    /// What a library shares with its program, by name.
+    /// The state that a library shares with its program, by name.
     private static func state() -> [String: String] {
         var state: [String: String] = [:]
         for number in Int32(1)...64 {

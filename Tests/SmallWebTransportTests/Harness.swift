@@ -50,7 +50,7 @@ func trustAll(_: Endpoint, _: Connection.TLS) async throws(FetchError) -> Connec
 /// A stream to `port` of 127.0.0.1.
 func stream(
     to port: UInt16, as host: String = "127.0.0.1", _ security: Endpoint.Security = .none,
-    on loop: EventLoop, connect: Instant = .after(seconds: 10), idle: Double = 20,
+    on loop: EventLoop, connect: Instant = .after(seconds: 10), idle: Double? = 20,
     deadline: Instant = .after(seconds: 30), trust: @escaping Trust = trustAll
 ) async throws(FetchError) -> ByteStream {
     var connector = connector(to: port, as: host, security, on: loop, trust: trust)
@@ -82,7 +82,7 @@ enum Layer: CaseIterable, Sendable {
 
     func stream(
         to server: LoopbackServer, on loop: EventLoop, connect: Instant = .after(seconds: 10),
-        idle: Double = 20, deadline: Instant = .after(seconds: 60)
+        idle: Double? = 20, deadline: Instant = .after(seconds: 60)
     ) async throws(FetchError) -> ByteStream {
         try await SmallWebTransportTests.stream(
             to: server.port, security, on: loop, connect: connect, idle: idle, deadline: deadline)
@@ -110,7 +110,7 @@ func socketPair(sendBuffer: Int32? = nil) throws -> (Int32, Int32) {
 
 /// A stream over one end of a socket pair.
 func adopt(
-    _ descriptor: Int32, on loop: EventLoop, idle: Double = 20,
+    _ descriptor: Int32, on loop: EventLoop, idle: Double? = 20,
     deadline: Instant = .after(seconds: 30)
 ) async throws(FetchError) -> ByteStream {
     do throws(SystemError) {

@@ -38,7 +38,7 @@ private struct Trap {
 
     /// Goes into the trap, and comes out by an error alone.
     func enter(
-        _ loop: EventLoop, connect: Instant, idle: Double, deadline: Instant
+        _ loop: EventLoop, connect: Instant, idle: Double?, deadline: Instant
     ) async -> FetchError? {
         return await failure { () async throws(FetchError) in
             let stream = try await stream(
@@ -59,7 +59,7 @@ struct InterruptionTests {
     func theDeadlineOfTheFetchEndsEveryStage(_ stage: Stage) async throws {
         let trap = try Trap(stage)
         let error = try await onLoop { loop in
-            await trap.enter(loop, connect: .never, idle: 0, deadline: .after(seconds: 0.1))
+            await trap.enter(loop, connect: .never, idle: nil, deadline: .after(seconds: 0.1))
         }
         #expect(error?.outcome == .timeout)
         #expect(trap.clientSockets == 0)
@@ -96,7 +96,7 @@ struct InterruptionTests {
         let trap = try Trap(stage)
         let error = try await onLoop { loop in
             let task = Task(executorPreference: loop) {
-                await trap.enter(loop, connect: .never, idle: 0, deadline: .after(seconds: 30))
+                await trap.enter(loop, connect: .never, idle: nil, deadline: .after(seconds: 30))
             }
             // From a thread of its own: the loop is not to be blocked.
             try onThread {

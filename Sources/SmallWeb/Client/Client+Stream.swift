@@ -4,12 +4,12 @@ internal import SmallWebTransport
 
 extension Client {
     /// Connects to a server and passes the stream to `body`: for a protocol of one's own without a
-    /// ``ProtocolHandler``. It goes through the proxies, trusts and resolves like a fetch, and
+    /// `ProtocolHandler`. It goes through the proxies, trusts and resolves like a fetch, and
     /// shows the chosen identity. The stream is closed when `body` returns or throws.
     ///
     /// - Parameters:
     ///   - endpoint: A server, with or without TLS; an international host becomes its A-labels.
-    ///   - limits: Limits of time, and by ``Limits/bodyBytesMax`` of all bytes that are received.
+    ///   - limits: Limits of time, and by `Limits.bodyBytesMax` of all bytes that are received.
     ///     When the total is over, `body` is cancelled.
     ///   - onState: Called with each new state: `initialised`, `starting`, `started`, and at last
     ///     `stopped`, with the error that ended the stream if there was one. On the thread of the
@@ -17,7 +17,7 @@ extension Client {
     ///   - body: Runs on the thread of the client, which it must not block. A stream that is used
     ///     after its end throws.
     /// - Returns: The result of `body`.
-    /// - Throws: A ``FetchError``: the errors of ``Dialer/dial(_:)``, `bad-url` for an endpoint
+    /// - Throws: A `FetchError`: the errors of `Dialer.dial(_:)`, `bad-url` for an endpoint
     ///   without a valid host, `timeout`; and all that `body` throws.
     public func withStream<Value: Sendable>(
         to endpoint: Endpoint, limits: Limits = Limits(),

@@ -4,7 +4,8 @@ public import SmallWebCore
 // A `URI` wherever a `String` is taken.
 
 extension Client {
-    /// A request for `uri` to modify before it is fetched: see ``request(_:input:limits:)``.
+    /// A request for `uri` to modify before it is fetched: see
+    /// ``request(_:input:limits:)-(String,_,_)``.
     ///
     /// - Throws: As for a string.
     public func request(
@@ -13,7 +14,7 @@ extension Client {
         try request(uri.description, input: input, limits: limits)
     }
 
-    /// Fetches `uri` and collects the reply: see ``fetch(_:input:limits:timeout:)``.
+    /// Fetches `uri` and collects the reply: see ``fetch(_:input:limits:timeout:)-(String,_,_,_)``.
     ///
     /// - Throws: The reason for a missing or incomplete reply.
     public func fetch(
@@ -22,14 +23,14 @@ extension Client {
         try await fetch(uri.description, input: input, limits: limits, timeout: timeout)
     }
 
-    /// A fetch as an async sequence of events: see ``events(_:input:limits:)``.
+    /// A fetch as an async sequence of events: see ``events(_:input:limits:)-(String,_,_)``.
     public func events(
         _ uri: URI, input: String? = nil, limits: Limits = Limits()
     ) -> Events {
         events(uri.description, input: input, limits: limits)
     }
 
-    /// Asks for a page: see ``response(_:input:limits:timeout:isolation:)``.
+    /// Asks for a page: see ``response(_:input:limits:timeout:isolation:)-(String,_,_,_,_)``.
     ///
     /// - Throws: The reason for a missing reply.
     public func response(
@@ -40,7 +41,7 @@ extension Client {
             uri.description, input: input, limits: limits, timeout: timeout, isolation: isolation)
     }
 
-    /// Saves the body of a page: see ``download(_:to:input:limits:timeout:)``.
+    /// Saves the body of a page: see ``download(_:to:input:limits:timeout:)-(String,_,_,_,_)``.
     ///
     /// - Throws: As for a string.
     @discardableResult

@@ -12,7 +12,7 @@ public import SmallWebTransport
 /// ``run(_:parallel:options:limits:)-(SendableSequence<String>,_,_,_)`` fetches many.
 ///
 /// All may be called from any task, and at the same time; cancelling the task ends the fetch and
-/// closes its connection. What it throws then is a ``FetchError`` with the outcome `interrupted`,
+/// closes its connection. What it throws then is a `FetchError` with the outcome `interrupted`,
 /// as all errors here are typed, and never a `CancellationError`.
 ///
 /// A value has a thread of its own, which ends with its last copy and the last fetch.
@@ -32,7 +32,7 @@ public struct Client: Sendable {
         /// it must not block; the limits of time go on.
         public var mayFollow: (@Sendable (Ending.Redirect) async -> Bool)?
         /// Answers a server that asks for input, as ``mayFollow`` is called. The prompt is
-        /// ``Head/Properties/meta`` of ``Ending/head``. With `nil`, or an answer of `nil`, it is a
+        /// `Head.meta` of `Ending.head`. With `nil`, or an answer of `nil`, it is a
         /// page with the outcome `needs-input`. As many are answered in a row as redirects are
         /// followed.
         public var answer: (@Sendable (Ending) async -> String?)?
@@ -117,7 +117,7 @@ public struct Client: Sendable {
         }
     }
 
-    /// Fetches a request made by ``request(_:input:limits:)``.
+    /// Fetches a request made by ``request(_:input:limits:)-(String,_,_)``.
     ///
     /// - Throws: The reason for a missing or incomplete reply; `usage`, before anything is sent,
     ///   for a part that the scheme does not have.
@@ -129,7 +129,7 @@ public struct Client: Sendable {
         }
     }
 
-    /// The events of a fetch of a request made by ``request(_:input:limits:)``.
+    /// The events of a fetch of a request made by ``request(_:input:limits:)-(String,_,_)``.
     public func events(_ request: Request) -> Events {
         Events(fetcher: fetcher, url: request.uri.description, request: .success(request))
     }
@@ -182,7 +182,7 @@ extension Registry {
 
 extension Client {
     /// The events of one fetch, ending with `Event.end(_:)`: see
-    /// ``Client/events(_:input:limits:)``.
+    /// ``Client/events(_:input:limits:)-(String,_,_)``.
     ///
     /// The fetch begins with the first `next()`. At most one event is ready ahead of the consumer;
     /// beyond that a slow consumer slows the socket. Cancelling the consuming task, or dropping the

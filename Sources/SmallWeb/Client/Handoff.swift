@@ -22,9 +22,9 @@ extension Client {
 
         /// The next element; `nil` after the last.
         ///
-        /// - Throws: Once, and then it has ended. For events, the reason for a missing or incomplete
-        ///   reply. For results, `interrupted` when the task is cancelled, and errors of the URLs'
-        ///   own sequence.
+        /// - Throws: Once, and then it has ended. For events, the reason for a missing or
+        ///   incomplete reply. For results, `interrupted` when the task is cancelled, and errors of
+        ///   the URLs' own sequence.
         public func next(
             isolation actor: isolated (any Actor)? = #isolation
         ) async throws(FetchError) -> Element? {

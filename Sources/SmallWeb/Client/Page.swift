@@ -2,7 +2,7 @@
 public import SmallWebCore
 internal import SmallWebPlugins
 
-/// A complete reply, collected by ``Client/fetch(_:input:limits:timeout:)``.
+/// A complete reply, collected by ``Client/fetch(_:input:limits:timeout:)-(String,_,_,_)``.
 public struct Page: Sendable {
     /// The result of the fetch, with all that is known about it.
     public let ending: Ending

@@ -3,7 +3,7 @@ internal import Glibc
 public import SmallWebCore
 
 /// A reply whose body is still to be read: see
-/// ``Client/response(_:input:limits:timeout:isolation:)``.
+/// ``Client/response(_:input:limits:timeout:isolation:)-(String,_,_,_,_)``.
 public struct Response {
     /// The reply's head; `nil` where the protocol has none.
     public let head: Head?
@@ -27,7 +27,9 @@ public struct Response {
 
         /// All of the body.
         ///
-        /// - Parameter max: Largest body, in bytes.
+        /// - Parameters:
+        ///   - max: Largest body, in bytes.
+        ///   - isolation: The caller's actor.
         /// - Throws: `too-large`; the errors of ``Iterator/next(isolation:)``.
         public func collect(
             upTo max: Int, isolation: isolated (any Actor)? = #isolation
@@ -63,7 +65,7 @@ public struct Response {
         }
     }
 
-    /// - Throws: The reason of an ending that is no success.
+    /// - Throws: The reason of an ending other than a success.
     fileprivate static func check(_ ending: Ending) throws(FetchError) {
         guard ending.outcome != .ok else { return }
         let message = ending.message ?? ending.outcome.summary
@@ -75,7 +77,7 @@ extension Client {
     /// Asks for a page, and returns when its head is there: the body is read by the caller.
     ///
     /// A refusal is a response, too, and its body throws it. Lines of a menu are not in the body:
-    /// see ``Request/Properties/wantsRawBody``.
+    /// see `Request.wantsRawBody`.
     ///
     /// - Throws: The reason for a missing reply.
     public func response(
@@ -99,7 +101,13 @@ extension Client {
 
     /// Asks for a page, as ``response(_:isolation:)`` does.
     ///
-    /// - Parameter timeout: Time for all of it, the body included; `nil` for that of `limits`.
+    /// - Parameters:
+    ///   - url: A full URL, with its scheme.
+    ///   - input: Input that a server asked for, or is sent.
+    ///   - limits: Limits of time, and of the body's size.
+    ///   - timeout: Time for all of it, the body included; `nil` for that of `limits`.
+    ///   - isolation: The caller's actor.
+    /// - Throws: The reason for a missing reply.
     public func response(
         _ url: String, input: String? = nil, limits: Limits = Limits(), timeout: Duration? = nil,
         isolation: isolated (any Actor)? = #isolation
@@ -114,7 +122,13 @@ extension Client {
 
     /// Saves the body of a page, as ``download(_:to:)-(Request,_)`` does.
     ///
-    /// - Parameter timeout: Time for all of it; `nil` for that of `limits`.
+    /// - Parameters:
+    ///   - url: A full URL, with its scheme.
+    ///   - path: The file.
+    ///   - input: Input that a server asked for, or is sent.
+    ///   - limits: Limits of time, and of the body's size.
+    ///   - timeout: Time for all of it; `nil` for that of `limits`.
+    /// - Throws: As for a request.
     @discardableResult
     public func download(
         _ url: String, to path: String, input: String? = nil, limits: Limits = Limits(),

@@ -6,7 +6,7 @@ extension TrustStore {
     /// Keeps servers' keys, in the place of a file: a database, say, behind an actor.
     ///
     /// Fetches call it from several tasks. It is given the time to connect in; after that its task
-    /// is cancelled. An error that is not a ``FetchError`` becomes one of the outcome `read`, and
+    /// is cancelled. An error that is not a `FetchError` becomes one of the outcome `read`, and
     /// ends the fetch before a byte of the request is sent.
     public protocol Keeper: Sendable {
         /// Looks up the keys that are known of a server: alternatives; any one is as good. Empty

@@ -3,7 +3,7 @@
 // Values for a program's own files: addresses and types as their text, facts as named values.
 
 extension URI: Codable {
-    /// - Throws: `DecodingError` for a text that is no URI.
+    /// - Throws: `DecodingError` for a text that cannot be a URI.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         let text = try container.decode(String.self)
@@ -23,7 +23,7 @@ extension URI: Codable {
 }
 
 extension MediaType: Codable {
-    /// - Throws: `DecodingError` for a text that is no media type.
+    /// - Throws: `DecodingError` for a text that cannot be a media type.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let type = MediaType(parsing: try container.decode(String.self)) else {
@@ -48,9 +48,9 @@ extension Facts.Value: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Decodes what ``encode(to:)`` wrote; bytes that are no text come back as a list of numbers.
+    /// Decodes what ``encode(to:)`` wrote; bytes come back as a list of numbers.
     ///
-    /// - Throws: `DecodingError` for numbers that are no integers.
+    /// - Throws: `DecodingError` for numbers other than integers.
     public init(from decoder: any Decoder) throws {
         if let members = try? decoder.container(keyedBy: Name.self) {
             self = .object(
