@@ -81,7 +81,7 @@ private struct Opening: Sendable {
             throw error
         }
         defer { hop.close() }
-        stream.loop = fetcher.loop
+        (stream.loop, stream.thread) = (fetcher.loop, fetcher.thread)
         if let most = limits.bodyBytesMax { stream.limitReceived(to: most) }
         onState(.started)
         defer {

@@ -16,7 +16,8 @@ extension Fetch {
         let loop = fetcher.loop
         let isLeft = Locked(false)
         // @unchecked: used on the loop alone.
-        nonisolated(unsafe) let away = AwayDialer(dialer: dialer, loop: loop)
+        nonisolated(unsafe) let away = AwayDialer(
+            dialer: dialer, loop: loop, thread: fetcher.thread)
         nonisolated(unsafe) let delivery = delivery
         let end = deadline == .never ? .never : deadline.advanced(seconds: Self.graceSeconds)
         let result = await loop.result(by: end) { () -> Result<Completeness, FetchError> in
@@ -46,6 +47,8 @@ extension Fetch {
 private struct AwayDialer: Dialer {
     let dialer: any Dialer
     let loop: EventLoop
+    /// Keeps the loop's thread running while the handler does, even if it was left alone.
+    let thread: LoopThread?
 
     var isRecorded: Bool { dialer.isRecorded }
 
@@ -53,7 +56,7 @@ private struct AwayDialer: Dialer {
         try await loop.run { () async throws(FetchError) in
             if Task.isCancelled { throw .cancelled }
             let stream = try await dialer.dial(endpoint)
-            stream.loop = loop
+            (stream.loop, stream.thread) = (loop, thread)
             return stream
         }
     }

@@ -35,6 +35,8 @@ public final class ByteStream {
     /// The loop on which everything is done for a caller who may be anywhere; `nil` for one who is
     /// always there.
     package var loop: (any StreamLoop)?
+    /// Keeps the thread of ``loop`` running: without it a call would wait for ever.
+    package var thread: (any AnyObject & Sendable)?
 
     /// Released when the stream is closed.
     var carrier: (any Carrier)?
