@@ -38,6 +38,9 @@ public struct MarkupWriter: Sendable {
 
     // MARK: Blocks
 
+    /// Deeper lists and quotations are taken for as deep: programs make blocks, too.
+    private static let depthMax = 64
+
     /// Converts a block.
     ///
     /// - Parameters:
@@ -51,9 +54,12 @@ public struct MarkupWriter: Sendable {
             let target = block.runs.first?.link.map(target)
             return link(block.text[...], to: target?.url, note: target?.note ?? "")
         case .heading(let level):
+            let level = min(max(level, 1), 6)
             return heading(inlines(block.runs[...], target, lineStart: nil), level)
-        case .item(let depth, let number): return item(block, depth, number, target)
+        case .item(let depth, let number):
+            return item(block, min(max(depth, 1), Self.depthMax), number, target)
         case .quote(let depth):
+            let depth = min(max(depth, 1), Self.depthMax)
             let lineStart = "\\\n" + String(repeating: "> ", count: depth)
             return quotation(inlines(block.runs[...], target, lineStart: lineStart), depth)
         case .preformatted:

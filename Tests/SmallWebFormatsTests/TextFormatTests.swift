@@ -335,3 +335,27 @@ internal import Testing
         }
     }
 }
+
+@Suite struct MarkupDepthTests {
+    /// Programs make blocks, too: no depth traps, or costs more than a page has.
+    @Test(arguments: [Int.min, -1, 0, 1, 6, 64, 65, 1_000_000, .max])
+    func noDepthIsATrap(_ depth: Int) {
+        for format in [MarkupWriter.Format.html, .markdown] {
+            let kinds: [TextBlock.Kind] = [
+                .item(depth: depth), .quote(depth: depth), .heading(depth),
+                .item(depth: depth, number: depth),
+            ]
+            for first in kinds {
+                for second in kinds {
+                    var writer = MarkupWriter(format)
+                    var bytes: [UInt8] = []
+                    for kind in [first, second] {
+                        bytes += writer.block(TextBlock(kind, text: Array("x".utf8), line: 1))
+                    }
+                    bytes += writer.finish()
+                    #expect(bytes.count { $0 == UInt8(ascii: "x") } == 2 && bytes.count < 9999)
+                }
+            }
+        }
+    }
+}

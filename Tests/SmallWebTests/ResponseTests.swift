@@ -21,7 +21,10 @@ struct ResponseTests {
         var bytes: [UInt8] = []
         for try await piece in response.body { bytes += piece }
         #expect(String(decoding: bytes, as: UTF8.self) == "# About\r\nNothing much.\r\n")
-        for try await _ in response.body { Issue.record("it was read already") }
+        let again = await #expect(throws: FetchError.self) {
+            for try await _ in response.body { Issue.record("it was read already") }
+        }
+        #expect(again?.outcome == .usage)
     }
 
     /// Another iterator goes on where the first one was left, and without a head nothing is lost.
@@ -120,7 +123,7 @@ struct ResponseTests {
         #expect(names == ["authority.pem", "known_hosts", "link", "page"])
     }
 
-    @Test(arguments: ["", "/dev/null", "missing/page"])
+    @Test(arguments: ["", "/dev/null", "missing/page", "page\0.png", "/"])
     func whatIsNoFileIsNotReplaced(_ name: String) async throws {
         let server = try LoopbackServer.capsule()
         let path = name.first == "/" ? name : "\(bench.directory)/\(name)"

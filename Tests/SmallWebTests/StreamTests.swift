@@ -266,6 +266,35 @@ struct StreamTests {
         stream.close()
     }
 
+    /// A number may come from a peer.
+    @Test(arguments: [0, -1, Int.min])
+    func noNumberOfBytesIsATrap(_ count: Int) async throws {
+        let server = try LoopbackServer { peer in
+            peer.write("ab")
+            peer.hang()
+        }
+        let found = try await outcome(server) { stream in
+            let reads: [(ByteStream) async throws -> Void] = [
+                { _ = try await $0.readSome(upTo: count) },
+                { _ = try await $0.readExactly(min(count, -1)) },
+                { _ = try await $0.readLine(upTo: min(count, -1)) },
+                { _ = try await $0.readMessage(by: Needy(count: count)) },
+            ]
+            for read in reads {
+                let error = await #expect(throws: FetchError.self) { try await read(stream) }
+                #expect(error?.outcome == .usage)
+            }
+        }
+        #expect(found == nil)
+    }
+
+    private struct Needy: Framer {
+        let count: Int
+        func frame(_ message: Int) -> [UInt8] { [] }
+        func needs(_ bytes: ArraySlice<UInt8>) -> Int { count }
+        func unframe(_ frame: ArraySlice<UInt8>) -> Int { frame.count }
+    }
+
     @Test func aStreamThatHasEndedThrowsOutsideOfItsBody() async throws {
         let server = try LoopbackServer { $0.write("a") }
         let thief = Thief()

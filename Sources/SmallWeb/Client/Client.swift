@@ -104,7 +104,7 @@ public struct Client: Sendable {
     ///   - url: A full URL, with its scheme; an international host becomes its A-labels.
     ///   - input: Input that a server asked for, or is sent: search words, an answer, a body.
     ///   - limits: Limits of time, and of the page's size.
-    ///   - timeout: Time for all of it, redirects included; `nil` for that of `limits`.
+    ///   - timeout: Time for all of it, redirects included; it ends a longer one of `limits`.
     /// - Returns: The page, even if it is a refusal: see ``Page/outcome``.
     /// - Throws: The reason for a missing or incomplete reply.
     public func fetch(
@@ -164,7 +164,7 @@ extension Limits {
     func within(_ timeout: Duration?) -> Limits {
         guard let timeout else { return self }
         var limits = self
-        limits.totalSeconds = timeout.inSeconds
+        limits.totalSeconds = min(timeout.inSeconds, totalSeconds ?? .infinity)
         return limits
     }
 }

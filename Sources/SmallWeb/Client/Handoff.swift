@@ -9,6 +9,8 @@ extension Client {
         private let task = Locked<Task<Void, Never>?>(nil)
         private let produce: @Sendable (Handoff<Element>) async throws(FetchError) -> Void
         private var unread: Element?
+        /// True once its last element was taken: noted by those who read on behalf of others.
+        var hasEnded = false
 
         /// - Parameter produce: Puts one element after the other; returns at the end.
         init(_ produce: @escaping @Sendable (Handoff<Element>) async throws(FetchError) -> Void) {

@@ -22,8 +22,11 @@ public struct Response {
 
         fileprivate let events: Client.Events.Iterator
 
-        /// Goes on with the body where another iterator was left.
-        public func makeAsyncIterator() -> Iterator { Iterator(events: events) }
+        /// Goes on with the body where another iterator was left. One that is made after the end
+        /// throws `usage`.
+        public func makeAsyncIterator() -> Iterator {
+            Iterator(events: events, isLate: events.hasEnded)
+        }
 
         /// All of the body.
         ///
@@ -46,6 +49,7 @@ public struct Response {
         /// The body in progress.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let events: Client.Events.Iterator
+            fileprivate let isLate: Bool
 
             /// The next bytes, never empty; `nil` at the end of a reply that is a success.
             ///
@@ -53,10 +57,13 @@ public struct Response {
             public func next(
                 isolation actor: isolated (any Actor)? = #isolation
             ) async throws(FetchError) -> ArraySlice<UInt8>? {
+                if isLate { throw usageError("the body has been read to its end") }
                 while let event = try await events.next(isolation: actor) {
                     switch event {
                     case .body(let bytes) where !bytes.isEmpty: return bytes
-                    case .end(let ending): try Response.check(ending)
+                    case .end(let ending):
+                        events.hasEnded = true
+                        try Response.check(ending)
                     default: break
                     }
                 }
@@ -105,7 +112,7 @@ extension Client {
     ///   - url: A full URL, with its scheme.
     ///   - input: Input that a server asked for, or is sent.
     ///   - limits: Limits of time, and of the body's size.
-    ///   - timeout: Time for all of it, the body included; `nil` for that of `limits`.
+    ///   - timeout: Time for all of it, the body included; `nil` for that of `limits` alone.
     ///   - isolation: The caller's actor.
     /// - Throws: The reason for a missing reply.
     public func response(
@@ -127,7 +134,7 @@ extension Client {
     ///   - path: The file.
     ///   - input: Input that a server asked for, or is sent.
     ///   - limits: Limits of time, and of the body's size.
-    ///   - timeout: Time for all of it; `nil` for that of `limits`.
+    ///   - timeout: Time for all of it; `nil` for that of `limits` alone.
     /// - Throws: As for a request.
     @discardableResult
     public func download(
@@ -180,6 +187,9 @@ private final class Download: Sendable {
     private let file: Descriptor
 
     init(_ path: String) throws(FetchError) {
+        guard !path.isEmpty, !path.utf8.contains(0) else {
+            throw FetchError(.write, .output, "the path of the file is empty, or has a NUL")
+        }
         self.path = resolvingLinks(path)
         part = "\(self.path).\(UInt64.random(in: 0 ... .max)).part"
         var status = stat()

@@ -88,13 +88,13 @@ extension Fetch {
         let isOver = hops > fetcher.options.redirects.limit || request.upload != nil
         let text = isOver ? nil : await answer(ending)
         if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
+        if Task.isCancelled { throw .cancelled }
         guard let text else {
             // It was held back.
             try await emit(.head(head))
             if !heldBody.isEmpty { try await emit(.body(heldBody[...])) }
             return false
         }
-        if Task.isCancelled { throw .cancelled }
         request.input = Array(text.utf8)
         request.isInputSecret = head.wantsSensitiveInput
         return true

@@ -140,6 +140,7 @@ public struct TrustStore: Sendable {
                 if hasTurn {
                     let isApproved = await asker(Question(visit, lines, error))
                     if !loop.isCurrent { await loop.enter() }
+                    if Task.isCancelled { throw .cancelled }
                     guard isApproved else { throw error }
                     visit.isApproved = true
                 } else {

@@ -3,6 +3,12 @@
 // Messages, the beginning of a reply, and the end of one direction.
 
 extension ByteStream {
+    /// A trap would end the program for a number that a peer may have sent.
+    static func check(_ count: Int, from least: Int) throws(FetchError) {
+        guard count < least else { return }
+        throw usageError("\(count) bytes are to be read, and \(least) is the least")
+    }
+
     /// Sends all bytes of any sequence, as of an array. One that is not an array is copied once.
     ///
     /// - Throws: `timeout`, `interrupted`.
@@ -41,7 +47,9 @@ extension ByteStream {
         }
         while true {
             let count = try framer.needs(buffer[unread])
-            if count <= unread.count { return try framer.unframe(take(max(count, 0))) }
+            // Messages without bytes would never end.
+            try Self.check(count, from: 1)
+            if count <= unread.count { return try framer.unframe(take(count)) }
             if try await fill() { continue }
             guard !unread.isEmpty else { return nil }
             throw FetchError(

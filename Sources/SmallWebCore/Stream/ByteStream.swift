@@ -134,9 +134,10 @@ public final class ByteStream {
     /// Returns received bytes, waiting for at least one; empty at the peer's end.
     ///
     /// - Parameter count: Upper limit of bytes, at least 1.
-    /// - Throws: `receive`, `timeout`, `interrupted`. A reset is an ``ending``, not an error.
+    /// - Throws: `receive`, `timeout`, `interrupted`; `usage` for less than a byte. A reset is an
+    ///   ``ending``, not an error.
     public func readSome(upTo count: Int = .max) async throws(FetchError) -> ArraySlice<UInt8> {
-        precondition(count > 0)
+        try Self.check(count, from: 1)
         if let loop = elsewhere {
             return try await loop.run { () async throws(FetchError) in
                 try await readSome(upTo: count)
@@ -149,8 +150,10 @@ public final class ByteStream {
     /// Returns exactly `count` bytes, in arrival order.
     ///
     /// - Parameter count: 0 or more; the caller has checked it against a limit.
-    /// - Throws: `truncated` if the peer ends first, and the errors of ``readSome(upTo:)``.
+    /// - Throws: `truncated` if the peer ends first, `usage` for less than 0, and the errors of
+    ///   ``readSome(upTo:)``.
     public func readExactly(_ count: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        try Self.check(count, from: 0)
         if let loop = elsewhere {
             return try await loop.run { () async throws(FetchError) in
                 try await readExactly(count)
@@ -173,6 +176,7 @@ public final class ByteStream {
     /// - Throws: `protocol-error` when `limit` bytes hold no line feed, and the errors of
     ///   ``readSome(upTo:)``.
     public func readLine(upTo limit: Int) async throws(FetchError) -> ArraySlice<UInt8> {
+        try Self.check(limit, from: 0)
         if let loop = elsewhere {
             return try await loop.run { () async throws(FetchError) in
                 try await readLine(upTo: limit)
