@@ -107,7 +107,10 @@ internal import Testing
         }
         let stream = ByteStream(replaying: [1, 2, 3])
         for count in [0, -1, .min] {
-            #expect(try await stream.readMessage(by: Odd(count: count)) == 0)
+            let found = await outcome { () async throws(FetchError) in
+                _ = try await stream.readMessage(by: Odd(count: count))
+            }
+            #expect(found == .usage)
         }
         let found = await outcome { () async throws(FetchError) in
             _ = try await stream.readMessage(by: Odd(count: .max))
