@@ -60,16 +60,16 @@ struct ResponseTests {
     }
 
     @Test func aReaderThatWaitsMakesTheServerWait() async throws {
-        let written = Monitor<Int?>(nil)
+        let written = Locked<Int?>(nil)
         let server = try LoopbackServer { peer in
             _ = peer.readLine()
             let count = peer.writeUntilBlocked(most: 256 << 20)
-            written.update { $0 = count }
+            written.withLock { $0 = count }
         }
         let url = server.url("/0/a", scheme: "gopher")
         let response = try await bench.web().response(url, limits: Limits(bodyBytesMax: nil))
-        let count = try written.wait(for: "a server that waits") { $0 }
-        #expect(count < 64 << 20)
+        try await eventually("the server waits") { written.withLock { $0 } != nil }
+        #expect(try #require(written.withLock { $0 }) < 64 << 20)
         let error = await #expect(throws: FetchError.self) {
             try await response.body.collect(upTo: 4096)
         }

@@ -311,16 +311,16 @@ struct StreamTests {
         let web = try bench.web()
         let endpoint = place(server)
         for sleeps in [false, true] {
-            let begun = Monitor(false)
+            let begun = Locked(false)
             let task = Task {
                 try await web.withStream(to: endpoint, limits: Limits(total: .seconds(600))) {
                     stream in
-                    begun.update { $0 = true }
+                    begun.withLock { $0 = true }
                     if sleeps { try await Task.sleep(for: .seconds(600)) }
                     _ = try await stream.readSome()
                 }
             }
-            try begun.wait(for: "the body has begun") { $0 ? () : nil }
+            try await eventually("the body has begun") { begun.withLock { $0 } }
             task.cancel()
             let result = await task.result
             #expect(throws: (any Error).self) { try result.get() }
