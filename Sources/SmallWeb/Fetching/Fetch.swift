@@ -66,7 +66,7 @@ struct Fetch {
 
     mutating func run() async throws(FetchError) -> Ending {
         log.begin(origin)
-        request = try fetcher.checked(request)
+        try fetcher.check(&request)
         var hops = 0
         while true {
             let ending: Ending

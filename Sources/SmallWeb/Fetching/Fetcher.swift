@@ -152,21 +152,17 @@ package final class Fetcher: Sendable {
             remedy: .allowScheme)
     }
 
-    /// A request that may be sent as it is, with its upload at the start.
+    /// Makes sure that a request may be sent as it is, with its upload at the start.
     ///
     /// - Throws: `usage` for a part that its scheme does not have; `unsupported-scheme`; `read` for
     ///   an upload that cannot be read again.
-    func checked(_ request: Request) throws(FetchError) -> Request {
+    func check(_ request: inout Request) throws(FetchError) {
         let scheme = request.uri.scheme
         guard let entry = registry[scheme] else { throw unsupported(scheme) }
         try allow(scheme)
         try entry.check(request)
-        guard let upload = request.upload, let uploads = entry.scheme.uploads else {
-            return request
-        }
-        var request = request
+        guard let upload = request.upload, let uploads = entry.scheme.uploads else { return }
         request.upload = try upload.begun(uploads.mediaType)
-        return request
     }
 
     /// A request to a place that the user has not named: as after a redirect from another origin.
