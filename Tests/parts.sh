@@ -63,7 +63,9 @@ sum_up() {
         /^✘ Test / && !/^✘ Test run with / { print part $0 }' "$log" | cut -c1-400 | head -n 60)
     if [ "$bad" -eq 0 ] && [ "$2" -ne 0 ]; then
         bad=1
-        named="$part: it ended with status $2: $(grep -avE '^(make|processor time:)' "$log" | tail -n 1)"
+        # The status is make's; its last line has that of the tests, such as 141 for SIGPIPE.
+        named="$part: it ended with status $2: $(grep -avE '^(make|processor time:)' "$log" |
+            tail -n 1)"$'\n'"    $(grep -a '^make' "$log" | tail -n 1)"
     elif [ $((good + bad + left)) -eq 0 ]; then
         bad=1 named="$part: it checked nothing and gave no reason"
     fi

@@ -119,7 +119,7 @@ import Testing
         try process.run()
         for number in 0..<5 {
             let line = #"{"url":"\#(hole.place)/0/about.txt","id":\#(number)}"# + "\n"
-            try input.fileHandleForWriting.write(contentsOf: Data(line.utf8))
+            try input.send(line)
             var answer = Data()
             while answer.last != 0x0A {
                 let piece = output.fileHandleForReading.availableData

@@ -304,7 +304,7 @@ import Testing
         try process.run()
         defer { process.terminate() }
         func ask() throws -> String {
-            try input.fileHandleForWriting.write(contentsOf: Data("\(site.url)\n".utf8))
+            try input.send("\(site.url)\n")
             var line = Data()
             while line.last != 0x0A { line += output.fileHandleForReading.availableData }
             return try Records(Array(line)).terminal.first?["body"]?["text"]?.string ?? ""

@@ -148,7 +148,7 @@ import Testing
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        try input.fileHandleForWriting.write(contentsOf: Data("nosuch://y/\n".utf8))
+        try input.send("nosuch://y/\n")
         var bytes = output.fileHandleForReading.availableData
         process.interrupt()
         bytes += output.fileHandleForReading.readDataToEndOfFile()

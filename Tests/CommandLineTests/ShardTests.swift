@@ -110,7 +110,7 @@ import Testing
         process.standardOutput = output
         try process.run()
         for _ in 0..<3 {
-            try input.fileHandleForWriting.write(contentsOf: Data("x\n".utf8))
+            try input.send("x\n")
             #expect(output.fileHandleForReading.availableData == Data("0\tx\n".utf8))
         }
         try input.fileHandleForWriting.close()

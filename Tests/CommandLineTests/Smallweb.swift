@@ -136,7 +136,7 @@ struct Smallweb {
         let input = Pipe()
         process.standardInput = stdin == nil ? FileHandle.nullDevice : input
         try process.run()
-        if let stdin { try input.fileHandleForWriting.write(contentsOf: Data(stdin.utf8)) }
+        if let stdin { try input.send(stdin) }
         if stdin != nil { try input.fileHandleForWriting.close() }
         try process.inTime {
             // Whoever throws has not ended it.
@@ -177,6 +177,30 @@ extension Process {
 
     func waitInTime(_ location: SourceLocation = #_sourceLocation) {
         inTime(location) { waitUntilExit() }
+    }
+}
+
+extension Pipe {
+    /// Writes to a program that may have ended without reading it, which is no failure, nor the
+    /// end of all tests: a reader that is gone raises SIGPIPE, and EPIPE where that is blocked.
+    func send(_ text: String) throws {
+        var (broken, before, none) = (sigset_t(), sigset_t(), timespec())
+        sigemptyset(&broken)
+        sigaddset(&broken, SIGPIPE)
+        pthread_sigmask(SIG_BLOCK, &broken, &before)
+        let bytes = Array(text.utf8)
+        var start = 0
+        while start < bytes.count {
+            let count = bytes[start...].withUnsafeBytes {
+                write(fileHandleForWriting.fileDescriptor, $0.baseAddress, $0.count)
+            }
+            guard count > 0 else { break }
+            start += count
+        }
+        let error = errno
+        _ = sigtimedwait(&broken, nil, &none)
+        pthread_sigmask(SIG_SETMASK, &before, nil)
+        try #require(start == bytes.count || error == EPIPE)
     }
 }
 

@@ -113,7 +113,7 @@ import Testing
         process.standardOutput = output
         process.standardError = FileHandle.nullDevice
         try process.run()
-        try input.fileHandleForWriting.write(contentsOf: Data("nosuch://x/\n".utf8))
+        try input.send("nosuch://x/\n")
         let records = try Records(Array(output.fileHandleForReading.readDataToEndOfFile()))
         process.waitInTime()
         #expect(process.terminationStatus == 0 && records.exits == [1])

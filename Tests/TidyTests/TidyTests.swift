@@ -40,6 +40,13 @@ import Testing
         }
     }
 
+    /// A program may have ended, and SIGPIPE ends all tests: `Pipe.send(_:)` writes.
+    @Test func noTestWritesToAProgramThatMayHaveEnded() {
+        for source in Self.sources where source.path.hasPrefix("Tests/CommandLineTests/") {
+            #expect(!source.lines.contains { $0.contains("fileHandleForWriting.write(") })
+        }
+    }
+
     @Test(arguments: sources.filter { $0.isProduct && $0.path.hasSuffix(".swift") })
     func keepsToTheArchitecture(_ source: Source) {
         let text = source.lines.joined(separator: "\n")
