@@ -6,6 +6,9 @@
 #include <sched.h>
 #include <sys/types.h>
 
+// Name of the supervisor's process, and of its program's up to the end of execve().
+#define SUPERVISOR_NAME "smallweb-plugin"
+
 // clone() for a process that shares the caller's memory: the thread sanitizer's own assumes that it
 // does not.
 #define clone_sharing clone

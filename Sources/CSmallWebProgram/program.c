@@ -263,7 +263,7 @@ static _Noreturn void supervise(void *argument) {
     forget_handlers();
     // A starter has already left the terminal.
     if (start.is_copy) setpgid(0, 0); else leave_terminal();
-    prctl(PR_SET_NAME, "smallweb-plugin");
+    prctl(PR_SET_NAME, SUPERVISOR_NAME);
     if (!is_first) prctl(PR_SET_CHILD_SUBREAPER, 1);
     if (arrange(&start) != 0) {
         say(&start, SWPROGRAM_SET_UP, errno);

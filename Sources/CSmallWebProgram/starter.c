@@ -181,7 +181,7 @@ static void run(void *argument) {
     static const char *const none[] = {NULL};
     forget_handlers();
     leave_terminal();
-    prctl(PR_SET_NAME, "smallweb-plugin");
+    prctl(PR_SET_NAME, SUPERVISOR_NAME);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     int end = fcntl(starter.end, F_DUPFD_CLOEXEC, NEXT);
     int parent_end = fcntl(starter.parent_end, F_DUPFD_CLOEXEC, NEXT);

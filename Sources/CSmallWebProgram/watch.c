@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "watch.h"
 #include "listing.h"
+#include "process.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -42,6 +43,10 @@ static uint64_t page_bytes = 4096;
 
 // The most that both directions of a socket hold: a buffer each, and one more piece.
 static uint64_t socket_bytes = 256 << 10;
+
+// Looks, two of them every ten milliseconds, for which the program may still be in the middle of
+// execve(), where it waits for a processor on a busy machine.
+#define LATE_LOOKS_MAX 40
 
 // Limit of pipes and sockets that can be told apart.
 #define ENDS_MAX 4096
@@ -265,6 +270,15 @@ static void add_facts(struct sum *sum, const char *path) {
     if (total > sum->facts_max) sum->facts_max = total;
 }
 
+// Program state that begins with its execve(): until its end it has the guarded memory and the name
+// of its supervisor, so that its descriptors are hidden as those of a file without read permission.
+static int has_begun, late_looks;
+
+static int is_late(void) {
+    return !has_begun && strncmp(status, "Name:\t" SUPERVISOR_NAME "\n",
+               sizeof "Name:\t" SUPERVISOR_NAME) == 0 && ++late_looks <= LATE_LOOKS_MAX;
+}
+
 static void add_descriptors(struct sum *sum, const char *place, int has_view, int wants_facts) {
     static struct listing listing;
     char path[128];
@@ -272,9 +286,10 @@ static void add_descriptors(struct sum *sum, const char *place, int has_view, in
     snprintf(path, sizeof path, "%s/fd", place);
     if (!listing_begin(&listing, AT_FDCWD, path)) {
         // They are hidden for a program file without read permission, and at the end of a process.
-        if (errno == EACCES && has_memory(place)) sum->bytes = TOO_MUCH;
+        if (errno == EACCES && has_memory(place) && !is_late()) sum->bytes = TOO_MUCH;
         return;
     }
+    has_begun = 1;
     for (const char *name; (name = listing_next(&listing)) && goes_on(sum);) {
         snprintf(path, sizeof path, "%s/fdinfo/%.20s", place, name);
         if (wants_facts) add_facts(sum, path);
