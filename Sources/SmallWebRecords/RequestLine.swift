@@ -23,6 +23,8 @@ package final class RequestLine {
     package var problem: FetchError?
     /// True for a URL of the command line itself, not for one that a list, a page or a state has.
     package var isNamed = false
+    /// True for a request of a program, whose URL is taken as it is.
+    package private(set) var isJSON = false
     /// True for a list that cannot be read: its remaining requests are unknown.
     package var isUnreadList = false
 
@@ -66,6 +68,7 @@ package final class RequestLine {
         subject = RecordSubject()
         do throws(FetchError) {
             if bytes.first == UInt8(ascii: "{") {
+                isJSON = true
                 try read(Self.parsed(bytes))
             } else {
                 // A tab separates a title, in the output of links, history and bookmarks.

@@ -76,7 +76,7 @@ import Testing
         let screen = try Screen(isTerminal: true)
         #expect(try Smallweb().run(["get", "localhost:1965/a"], on: screen) { _ in } == 1)
         #expect(
-            screen.shown.contains("hint: write it in full, for example gemini://localhost:1965/a"))
+            screen.shown.contains("hint: gemini://localhost:1965/a"), "\(screen.shown)")
     }
 
     @Test func whoeverAsksIsToldWhatCannotBeRead() throws {

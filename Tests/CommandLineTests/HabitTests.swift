@@ -146,16 +146,16 @@ import Testing
 
     /// What a word was meant to be is said.
     @Test(arguments: [
-        ("127.0.0.1:1965/", "write the URL in full, for example gemini://127.0.0.1:1965/"),
+        ("127.0.0.1:1965/", "hint: gemini://127.0.0.1:1965/\n"),
         ("finger", "a URL begins with its scheme: finger://HOST/"),
-        ("ada@h.test", "write the URL in full"), ("-nc", "--no-clobber keeps a file"),
+        ("ada@h.test", "hint: finger://ada@h.test\n"), ("-nc", "--no-clobber keeps a file"),
         ("config path", "settings are lines such as"),
         ("-P d gopher://127.0.0.1:1/", "--output-dir is for files, which -o names"),
         ("-R gopher://127.0.0.1:1/", "--remote-time is for files"),
         ("links --if-changed gopher://127.0.0.1:1/", "--if-changed is for files"),
         ("-z missing http://127.0.0.1:1/", "there is not a file missing"),
         ("--json {\"a\":1} http://h.test/", "--json is for output"),
-        ("gemini:/h.test/", "write gemini://h.test/"), ("//h.test/", "gemini://h.test/"),
+        ("gemini:/h.test/", "hint: gemini://h.test/\n"), ("//h.test/", "gemini://h.test/"),
         ("mailto:a@b.c", "'smallweb schemes' lists"), ("config jobs=4", "settings are lines"),
         ("config set jobs 4", "write 'jobs = 4' into "),
         ("feed --opml gemini://h.test/", "--opml is for 'smallweb bookmarks list'"),

@@ -26,6 +26,7 @@ func order(_ input: [UInt8]) {
     if let output = order.output {
         check(!output.isEmpty && output != "-" && !output.utf8.contains(0), output)
     }
+    if let word = operand.url { checkReading(of: word) }
     guard order.problem == nil else { return }
     var settings = Settings()
     do throws(FetchError) {
@@ -39,6 +40,26 @@ func order(_ input: [UInt8]) {
     // The URL decides the destination, with or without the JSON around it.
     if line.first != UInt8(ascii: "{") {
         check(order.url.map { Array($0.utf8) } == Array(line.prefix { $0 != 9 }), "another URL")
+    }
+}
+
+/// A word that was pasted: its reading is a URL without marks, and a URL in marks is read.
+private func checkReading(of word: String) {
+    let plain = try? URI(parsing: word)
+    if let (uri, isSure) = Advice.reading(of: word, .builtIn) {
+        check((try? URI(parsing: uri.description)) == uri && uri.host != nil, "not a URL: \(uri)")
+        check(uri != plain, "nothing else than \(uri)")
+        check(!isSure || plain == nil, "\(uri) is sure where \(word) is a URL")
+        let text = uri.description
+        check(text.utf8.count <= 3 * word.utf8.count + 16, "\(text) has more")
+        check(!text.contains { "<>\"`“”„‘’«»{}".contains($0) }, "\(text) has a mark")
+    }
+    guard let plain, plain.host != nil, !word.contains("&amp;"),
+        !word.contains(where: { "<>\"'`“”„‘’«»()[]{}".contains($0) || $0.isWhitespace })
+    else { return }
+    for pasted in ["<\(word)>", "\"\(word)\"", "=> \(word) text", "[text](\(word))"] {
+        let reading = Advice.reading(of: pasted, .builtIn)
+        check(reading?.uri == plain && reading?.isSure == true, "\(pasted) is not read")
     }
 }
 

@@ -131,13 +131,7 @@ package final class Fetcher: Sendable {
     }
 
     private func request(_ uri: URI, _ entry: Registry.Entry?) throws(FetchError) -> Request {
-        guard let entry else {
-            // HOST:PORT reads like a scheme and a path.
-            let isPlace = uri.host == nil && uri.path.utf8.first.map(ASCII.isDigit) ?? false
-            var error = unsupported(uri.scheme)
-            if isPlace { error.hint = "write it in full, for example gemini://\(uri)" }
-            throw error
-        }
+        guard let entry else { throw unsupported(uri.scheme) }
         try allow(uri.scheme)
         let ascii = try uri.withASCIIHost()
         return Request(

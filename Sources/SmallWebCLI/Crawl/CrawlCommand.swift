@@ -112,7 +112,7 @@ struct CrawlCommand: Sendable {
         var settings = given
         let asked = try await OperandSource.all(operands, on: loop)
         if let problem = asked.lazy.compactMap(\.problem).first { throw problem }
-        let urls = asked.compactMap(\.url)
+        let urls = asked.compactMap(\.url).map { settings.unwrapped($0) }
         let isFile = { URI.scheme(of: $0) == nil && fileKind($0) != nil || UserFiles.isPath($0) }
         if let path = urls.first(where: isFile) {
             throw FetchError(
@@ -134,7 +134,7 @@ struct CrawlCommand: Sendable {
         let context = RunContext(quiet, try settings.fetcher(loop), isBulk: true)
         var given: [String: [UInt8]?] = [:]
         for url in seeds {
-            let request = try context.fetcher.request(url)
+            let request = try Self.request(url, context.fetcher)
             let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
             given.updateValue(logins[url], forKey: String(key.place))
             file.seeds.insert(file.hash(key.uri.description))
@@ -175,6 +175,21 @@ struct CrawlCommand: Sendable {
         }
         if settings.messages.showsNotes { try say(crawl, waiting, left) }
         return status
+    }
+
+    /// - Throws: `bad-url`, with the URL that was meant if that is known.
+    private static func request(
+        _ url: String, _ fetcher: Fetcher
+    ) throws(FetchError) -> Request {
+        do throws(FetchError) {
+            let request = try fetcher.request(url)
+            _ = try request.place
+            return request
+        } catch {
+            var error = error
+            error.hint = Advice.meant(by: url, fetcher.registry) ?? error.hint
+            throw error
+        }
     }
 
     /// Keys of strangers' servers are pinned next to the state, behind those that the user knows.

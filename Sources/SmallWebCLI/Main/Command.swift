@@ -208,8 +208,8 @@ package struct Command: Sendable, Adjustable {
             let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
                 "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
-                hint: Advice.option(typed.dropFirst()) ?? Self.takers(of: name)
-                    ?? Nearest.question(name, among: known, sign: "--")
+                hint: Advice.wayOut("\(self.name)--\(name)") ?? Advice.option(typed.dropFirst())
+                    ?? Self.takers(of: name) ?? Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
     }
@@ -351,10 +351,12 @@ package enum Tool {
             }
             guard let named else {
                 let names = Command.all.flatMap { [$0.name] + $0.aliases }
+                let registry = (try? settings.configured().registry()) ?? .builtIn
                 throw usageError(
                     "unknown command \"\(first)\"",
-                    hint: Advice.command(first)
-                        ?? Advice.url(first, try? settings.configured().registry())
+                    hint: Advice.command(first) ?? Advice.file(first, for: nil)
+                        ?? Advice.url(first, registry, before: operands.dropFirst().first)
+                        ?? URI.scheme(of: first).map { _ in FetchError.Remedy.useKnownScheme.hint }
                         ?? Nearest.question(first, among: names)
                         ?? "'smallweb --help' lists the commands; a URL begins with its scheme://")
             }
@@ -388,13 +390,17 @@ package enum Tool {
             let messages = Messages(settings.messages)
             for text in settings.configuration.warnings { messages.warning(text) }
         }
+        for (index, word) in operands.enumerated()
+        where !ASCII.isLetter(word.utf8.first ?? 0) && command.isServer(index) {
+            operands[index] = settings.unwrapped(word)
+        }
         try settings.checkRules(operands)
         if settings.fetch.served != nil {
             try settings.serve(
                 operands.prefix(command.operands.first == command.operands.last ? .max : 1))
         }
         try settings.apply(command.defaults)
-        let status = try command.run(settings, operands)
+        let status = try command.runAdvised(settings, operands)
         if status == 0 && command.visits { History.record(operands, settings) }
         return status
     }

@@ -98,7 +98,7 @@ struct ArgumentParser {
     }
 
     private var helpHint: String {
-        let command = settings.invocation.operands.first.flatMap(Command.named)?.name ?? "get"
+        let command = settings.invocation.command?.name ?? "get"
         return "'smallweb \(command) --help' lists the options of \(command)"
     }
 
@@ -171,7 +171,7 @@ struct ArgumentParser {
     }
 
     private func isOfCommand(_ option: Option) -> Bool {
-        settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? false
+        settings.invocation.command?.takes(option) ?? false
     }
 
     private func option(_ name: Substring) -> Option? {
@@ -180,6 +180,6 @@ struct ArgumentParser {
 
     /// True without a command, too.
     private func mayTake(_ option: Option) -> Bool {
-        settings.invocation.operands.first.flatMap(Command.named)?.takes(option) ?? true
+        settings.invocation.command?.takes(option) ?? true
     }
 }

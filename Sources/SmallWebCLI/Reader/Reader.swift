@@ -233,7 +233,7 @@ struct Reader {
     ///   the key immediately: `ggemini://…`.
     private func address(_ text: String, _ opened: OpenedPage) throws(FetchError) -> String {
         let registry = try settings.registry()
-        var text = text
+        var text = settings.unwrapped(text)
         let scheme = text.prefix { $0 != ":" }.lowercased()
         if scheme.hasPrefix("g"), registry[scheme] == nil,
             registry[String(scheme.dropFirst())] != nil

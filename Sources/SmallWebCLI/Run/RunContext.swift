@@ -159,33 +159,31 @@ final class RunContext: @unchecked Sendable {
                 let isServed = own.fetch.served != nil && fetcher.registry.serves(made.uri)
                 place = isServed ? nil : try made.place
             } catch {
+                let url = asked.url.map { settings.unwrapped($0, fetcher.registry) }
+                if url != asked.url, !asked.isJSON {
+                    asked.subject.url = url
+                    return job(asked, leavesOut: leavesOut, output)
+                }
                 problem = error
             }
         }
-        if let line = asked.subject.line {
-            problem = problem?.inPart
-            if line == 1, asked.url?.hasPrefix("<") ?? false { problem?.hint = Advice.markup }
-        } else if problem?.outcome == .badURL, let hint = asked.url.flatMap(hint) {
+        if let word = asked.url, let outcome = problem?.outcome,
+            [.badURL, .unsupportedScheme].contains(outcome),
+            let hint =
+                (asked.subject.line == nil
+                    ? Advice.file(word, for: settings.invocation.command) : nil)
+                ?? Advice.url(word, fetcher.registry)
+        {
             problem?.hint = hint
+        } else if asked.subject.line == 1, asked.url?.hasPrefix("<") ?? false {
+            problem?.hint = Advice.markup
         }
+        if asked.subject.line != nil { problem = problem?.inPart }
         let job = Job(
             n: asked.subject.n, key: asked.key, request, place: place, problem: problem, fetcher,
             output(plan ?? URLPlan(settings, to: settings.destination(of: asked))))
         job.isUnreadList = asked.isUnreadList
         return job
-    }
-
-    /// The meaning of a word that is not a URL: a list, or a repository as ssh takes it.
-    private func hint(for word: String) -> String? {
-        if fileKind(word) == S_IFREG { return Advice.file(word) }
-        let parts = word.split(separator: ":", maxSplits: 1)
-        guard parts.count == 2, let mark = parts[0].firstIndex(of: "@"),
-            let scheme = fetcher.registry.schemes.first(where: {
-                $0.hasReferences && $0.webScheme != nil && $0.secureForm == nil
-            })
-        else { return nil }
-        let host = parts[0][mark...].dropFirst()
-        return "repositories are fetched as \(scheme.name)://\(host)/\(parts[1])"
     }
 
     /// The settings for one URL, and a fetcher with them.

@@ -147,6 +147,10 @@ struct FetchReport {
         // A write error is unrelated to the redirect.
         let target = phase == .output ? nil : log?.redirects.last?.to
         let place = target.map { "redirected to \($0.display): " } ?? ""
-        messages.error(url, outcome, place + message, details: details, hint: hint)
+        // A URL that was not found may end with a mark of the text that it was copied from.
+        let isMissing = [.resolve, .permanentFailure].contains(outcome)
+        let word = isMissing && url.flatMap(URI.scheme(of:)) != nil ? url : nil
+        let meant = word.flatMap { Advice.reading(of: $0, .builtIn)?.uri.display }
+        messages.error(url, outcome, place + message, details: details, hint: meant ?? hint)
     }
 }

@@ -181,6 +181,7 @@ struct Invocation: Sendable {
     /// All words, unchanged.
     var words: [String] = []
     var operands: [String] = []
+    var command: Command? { operands.first.flatMap(Command.named) }
     /// Number of operands behind `--`.
     var lastOperands = 0
     /// Long names of the options on the command line, turned on or off.

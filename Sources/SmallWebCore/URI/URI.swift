@@ -52,9 +52,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         guard let scheme = reference.scheme else {
             throw .badURL(
                 "no scheme in \"\(text)\"",
-                hint: text.utf8.contains(ASCII.dot)
-                    ? "write it in full, for example gemini://\(text)"
-                    : "a URL begins with its scheme, such as gemini://")
+                hint: "a URL begins with its scheme, such as gemini://")
         }
         self.init(
             scheme: scheme, authority: reference.authority, path: reference.path,

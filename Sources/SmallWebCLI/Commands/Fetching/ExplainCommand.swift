@@ -78,7 +78,7 @@ private struct ExplainCommand: Sendable {
         }
         let (settings, fetcher) = (plan.settings, job.fetcher)
         for note in plan.notes { context.messages.note(asked.url ?? "", note) }
-        guard let made = job.request else { throw job.problem ?? .cancelled }
+        guard let made = job.request, job.problem == nil else { throw job.problem ?? .cancelled }
         let isUpload = made.scheme.uploads?.isOnlyUse ?? false
         var request = try plan.complete(
             made, for: asked, fetcher.registry, sendsInput: !isUpload)

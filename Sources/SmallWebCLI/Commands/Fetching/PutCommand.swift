@@ -49,9 +49,10 @@ enum PutCommand {
                 .joined(separator: ", ")
             throw usageError(
                 "nothing can be uploaded to \(URI.shown(url))",
-                hint: registry.hasHeaderFields(scheme)
-                    ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
-                    : "the URL comes before the file, and uploads are for \(names)")
+                hint: Advice.meant(by: url, registry)
+                    ?? (registry.hasHeaderFields(scheme)
+                        ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
+                        : "the URL comes before the file, and uploads are for \(names)"))
         }
         // Sections of the config file can name secrets and their files, too.
         let own = try settings.configuration.applied(to: settings, for: url)

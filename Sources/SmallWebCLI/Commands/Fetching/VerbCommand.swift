@@ -80,8 +80,10 @@ private struct VerbCommand {
     private func repository(
         _ url: String, _ settings: Settings
     ) throws(FetchError) -> String {
-        let schemes = Command.schemes(of: verb, in: try settings.registry())
-        let scheme = URI.scheme(of: url)
+        let registry = try settings.registry()
+        let schemes = Command.schemes(of: verb, in: registry)
+        // The query that is added would be a part of the hint.
+        let scheme = (try? URI(parsing: url))?.host == nil ? nil : URI.scheme(of: url)
         if schemes.contains(where: { $0.name == scheme }) { return url }
         // Accept the web URL of a repository, as copied from a browser.
         if let scheme, let own = schemes.first(where: { $0.webScheme == scheme }) {
@@ -91,7 +93,9 @@ private struct VerbCommand {
         throw usageError(
             scheme.map { "the scheme \($0) has no \(verb.name)" }
                 ?? "\"\(url)\" is not a URL",
-            hint: "\(verb.name) is for URLs of \(names.joined(separator: ", "))")
+            hint: Advice.meant(by: url, registry)
+                ?? scheme.flatMap { registry[$0] == nil ? nil : Advice.wayOut(verb.name) }
+                ?? "\(verb.name) is for URLs of \(names.joined(separator: ", "))")
     }
 }
 

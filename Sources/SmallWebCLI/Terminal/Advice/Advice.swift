@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import SmallWeb
 
 /// Hints of commands that name options; those of other failures are by ``FetchError/Remedy``.
 enum Advice {
@@ -27,13 +28,18 @@ enum Advice {
         "smallweb get --tar URL | gzip > \(file)"
     }
 
-    static func file(_ name: String) -> String {
-        "a list of URLs is @\(name), and a page is read with --local"
-    }
-
     static let markup =
         "that is a page and not a list of URLs: its links are those of 'smallweb links --local "
         + "--content-type text/html --base URL /dev/stdin'"
+
+    static func foreign(_ option: String) -> String {
+        wayOut("--" + option) ?? "'smallweb help get --\(option)' says what it is for"
+    }
+
+    static func alone(_ request: Request) -> String {
+        let option = request.scheme.hasReferences ? "--tar " : ""
+        return "'smallweb get \(option)\(request.uri.display)' fetches it"
+    }
 
     static func served(_ place: String) -> String {
         "to check files before they are published: smallweb crawl --check --from-dir \(place) URL"

@@ -10,30 +10,6 @@ extension Advice {
 
     static func command(_ name: String) -> String? { pointer(name, in: commands) }
 
-    /// The URL or list that a word without a scheme was meant to be.
-    static func url(_ word: String, _ registry: Registry?) -> String? {
-        if FileOutput.isTaken(word) {
-            return "a list of URLs is @\(word), and 'smallweb open \(word)' shows a page"
-        }
-        if registry?[word] != nil { return "a URL begins with its scheme: \(word)://HOST/" }
-        if word.hasPrefix("{") || word.hasPrefix("[{") {
-            return "--json is for output; --header 'Content-Type: application/json' --data DATA "
-                + "sends JSON"
-        }
-        if let scheme = URI.scheme(of: word),
-            let rest = word.split(separator: ":").dropFirst().first,
-            !(rest.first?.isNumber ?? true)
-        {
-            let place = word.dropFirst(scheme.count + 1).drop { $0 == "/" }
-            return registry?[scheme] == nil
-                ? "'smallweb schemes' lists those that work" : "write \(scheme)://\(place)"
-        }
-        let word = word.drop { $0 == "/" }
-        guard word.utf8.contains(where: { ":/.@".utf8.contains($0) }) else { return nil }
-        let scheme = registry?.schemeOfHosts?.name ?? "SCHEME"
-        return "write the URL in full, for example \(scheme)://\(word)"
-    }
-
     /// The action of a command that another client calls `name`.
     static func action(_ name: String, of command: Command) -> String? {
         for (names, action) in actions
@@ -56,6 +32,12 @@ extension Advice {
     static var actions: [(names: String, action: String)] { words("action") }
 
     static var pointers: [(names: String, pointer: String)] { words("option") }
+
+    /// Ways out of what a command does not do: `COMMAND--OPTION`, `--OPTION` of a scheme without
+    /// it, or a verb of a scheme without it.
+    static func wayOut(_ name: String) -> String? { pointer(name, in: waysOut) }
+
+    static var waysOut: [(names: String, pointer: String)] { words("other") }
 
     /// The lines `KIND NAMES: TEXT` of a kind in words.txt, which are read for a hint alone.
     private static func words(_ kind: String) -> [(String, String)] {
