@@ -62,10 +62,12 @@ public struct TitanHandler: ProtocolHandler {
         // Parameters found in a link are not the user's.
         guard !uri.path.contains(";") else {
             let isOurs = ["size=", "mime=", "token="].contains { uri.path.contains(text: ";" + $0) }
-            throw .badURL(
+            throw FetchError(
+                .badURL, .input,
                 isOurs
                     ? "leave ;size, ;mime and ;token to smallweb"
-                    : "a ; in the path would begin a parameter: write it as %3B")
+                    : "a ; in the path would begin a parameter: write it as %3B",
+                remedy: isOurs ? .nameParameters : nil)
         }
         // A `;` in a value would begin another parameter.
         let mediaType = PercentEncoding.encode(

@@ -81,14 +81,17 @@ struct GitQuestion: Hashable, Sendable {
     }
 
     private func foreign(_ name: String, _ query: String) -> FetchError {
+        let isVersion = name == Key.version.name && kind != .references
         let questions = kind == .content ? Kind.allCases.dropLast().map(\.rawValue) : []
         let known = (questions + kind.keys.map(\.name)).map { "\"\($0)\"" }
         return .badURL(
             "the query \"?\(query)\" means nothing here: unknown key \"\(name)\"",
-            hint: known.isEmpty
-                ? "?\(kind.rawValue) goes alone"
-                : (kind == .content ? "a query" : "?\(kind.rawValue)")
-                    + " knows \(known.joined(separator: ", "))")
+            hint: isVersion
+                ? "write the version as a word behind the URL, or as ?\(kind.rawValue)=VERSION"
+                : known.isEmpty
+                    ? "?\(kind.rawValue) goes alone"
+                    : (kind == .content ? "a query" : "?\(kind.rawValue)")
+                        + " knows \(known.joined(separator: ", "))")
     }
 
     /// - Parameter value: The value of the question itself.
@@ -98,7 +101,9 @@ struct GitQuestion: Hashable, Sendable {
         case .log, .difference:
             range = try VersionRange(text)
             guard kind == .log || range?.from != nil else {
-                throw .badURL("\"?diff=\(text)\" is not a range", hint: "write ?diff=A..B")
+                throw .badURL(
+                    "\"?diff=\(text)\" is not a range",
+                    hint: "write \(text.isEmpty ? "A" : text).. for what has changed since then")
             }
         case .describe: version = try VersionRange.version(text)
         case .object: version = text

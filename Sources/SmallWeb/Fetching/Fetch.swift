@@ -293,16 +293,15 @@ struct Fetch {
         var other = request.uri
         for scheme in fetcher.registry.schemes {
             guard let mark = scheme.pathMark else { continue }
-            let isMarked = other.path.contains(text: mark)
-            if scheme.webScheme == other.scheme && isMarked {
-                other.scheme = scheme.name
-                return .useOtherURL(other)
-            }
-            let single = String(mark.dropLast())
-            if scheme.name == other.scheme && !isMarked && other.path.contains(text: single) {
-                other.path = other.path.replacing(text: single, with: mark)
-                return .useOtherURL(other)
-            }
+            let (isMarked, single) = (other.path.contains(text: mark), String(mark.dropLast()))
+            let isOfWeb = scheme.webScheme == other.scheme
+            guard isOfWeb || scheme.name == other.scheme && !isMarked,
+                isMarked || other.path.contains(text: single)
+                    || isOfWeb && other.path.hasSuffix(single.dropLast())
+            else { continue }
+            other.scheme = scheme.name
+            if !isMarked { other.path = other.path.replacing(text: single, with: mark) }
+            return .useOtherURL(other)
         }
         return nil
     }

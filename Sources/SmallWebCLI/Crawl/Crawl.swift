@@ -145,7 +145,8 @@ final class Crawl: Source {
     private func key(ofSeed url: String) throws(FetchError) -> CrawlKey {
         let request = try context.fetcher.request(url)
         guard request.scheme.crawling != nil else {
-            throw usageError("links are not followed over \(request.scheme.name)")
+            let name = request.scheme.name
+            throw usageError("links are not followed over \(name)", hint: Advice.alone(request))
         }
         let key = CrawlKey(request.uri, request.scheme, request.scheme.crawling)
         let (count, max) = (key.uri.description.utf8.count, CrawlTraps.bytesMax)

@@ -125,7 +125,8 @@ extension Settings {
             add(options, reason, unusable(reason))
         }
         func foreign(_ name: String) -> FetchError {
-            usageError("\(scheme.name) requests do not take --\(name)")
+            usageError(
+                "\(scheme.name) requests do not take --\(name)", hint: Advice.foreign(name))
         }
         if !fetch.options.isEmpty {
             let known = registry[scheme.name]?.handler.options(of: scheme.name) ?? []

@@ -250,6 +250,8 @@ extension FetchError {
         /// Accept an empty reply, too.
         case allowEmptyReply
         case upload
+        /// The parameters of an upload by themselves, not in its URL.
+        case nameParameters
         case listReferences
         /// The rest of a body cannot be had.
         case startOver

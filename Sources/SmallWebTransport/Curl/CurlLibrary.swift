@@ -119,10 +119,13 @@ extension FetchError {
         // libcurl's message blames the caller of its own function.
         let isBadField = code == CURLE_BAD_FUNCTION_ARGUMENT && outcome == .protocolError
         let isCutOff = code == CURLE_RECV_ERROR && CurlTransfer.isCutOff(message)
+        let isForeign = message.contains(text: "HTTP/0.9") && !transfer.hasReply
         let words =
             isBadField
             ? "the reply has a malformed header field"
-            : isCutOff ? "the server closed without a TLS close_notify" : message
+            : isCutOff
+                ? "the server closed without a TLS close_notify"
+                : isForeign ? "the server answers with something other than HTTP" : message
         let isPlain = message.contains(text: "wrong version number")
         let isAlone = code == CURLE_SSL_CACERT_BADFILE
         self.init(
@@ -134,7 +137,9 @@ extension FetchError {
                 ? "check that this port speaks TLS"
                 : isAlone
                     ? "install the package ca-certificates, or name their file with SSL_CERT_FILE"
-                    : Self.hint(outcome))
+                    : Self.hint(
+                        isForeign || outcome == .receive && !transfer.hasReply
+                            ? .emptyReply : outcome))
         remedy = Self.remedy(outcome)
     }
 

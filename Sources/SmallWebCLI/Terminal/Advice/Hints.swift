@@ -54,6 +54,8 @@ extension FetchError.Remedy {
         case .inputOnly(let what, let example): "only \(what) takes --data: \(example)"
         case .allowEmptyReply: "if nothing is what there is, accept it with --allow-empty"
         case .upload: "smallweb put URL FILE"
+        case .nameParameters:
+            "--mime TYPE names the type, --token-file FILE or --ask-token the token"
         case .listReferences: "'smallweb refs' lists what there is"
         case .startOver: "download it again, without -C"
         case .takeEncoded: "fetch it as it is, with --raw"
