@@ -148,7 +148,8 @@ import Testing
     @Test(arguments: [
         ("127.0.0.1:1965/", "hint: gemini://127.0.0.1:1965/\n"),
         ("finger", "a URL begins with its scheme: finger://HOST/"),
-        ("ada@h.test", "hint: finger://ada@h.test\n"), ("-nc", "--no-clobber keeps a file"),
+        ("ada@h.test", "hint: finger://ada@h.test\n"),
+        ("-nc", "--no-clobber -o FILE URL' keeps a file"),
         ("config path", "settings are lines such as"),
         ("-P d gopher://127.0.0.1:1/", "--output-dir is for files, which -o names"),
         ("-R gopher://127.0.0.1:1/", "--remote-time is for files"),
@@ -202,9 +203,9 @@ import Testing
         let pointers = (Advice.commands + Advice.pointers).map(\.pointer)
         for line in pointers.flatMap({ $0.matches(of: /'smallweb ([^']+)'/).map { $0.1 } }) {
             for part in line.split(separator: "| smallweb ") {
-                let words = part.split(separator: "|")[0].split(separator: " ").map(String.init)
+                let words = WordsTests.filled(String(part))
                 guard words != ["--version"] else { continue }
-                let result = try smallweb.run(words + ["--help"])
+                let result = try smallweb.run([words[0], "--help"] + words.dropFirst())
                 #expect(result.status == 0, "\(line): \(result.errors)")
             }
         }

@@ -41,8 +41,8 @@ struct SuggestionTests {
     @Test(arguments: [
         ("--timeout", "--max-time"), ("--compressed", "without an option"),
         ("-r", "smallweb crawl"), ("-t", "--retry"),
-        ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-binary", "--data"),
-        ("--no-check-certificate", "-k"), ("-u", "--netrc"), ("-G", "--data"),
+        ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-raw", "--data"),
+        ("--cacert", "SSL_CERT_FILE"), ("-u", "--netrc"), ("-G", "--data"),
     ])
     func anOptionOfCurlOrWgetLeadsToOurs(option: String, pointer: String) throws {
         let screen = try Screen(isTerminal: true, columns: 200)

@@ -208,20 +208,23 @@ package struct Command: Sendable, Adjustable {
             let typed = words.typed[name] ?? "--\(name)"
             throw usageError(
                 "\(self.name) does not take \(typed.count == 2 ? typed : "--\(name)")",
-                hint: Advice.wayOut("\(self.name)--\(name)") ?? Advice.option(typed.dropFirst())
+                hint: Advice.wayOut("\(self.name)--\(name)")
+                    ?? Advice.option(typed.drop { $0 == "-" }, of: self)
                     ?? Self.takers(of: name) ?? Nearest.question(name, among: known, sign: "--")
                     ?? "'smallweb \(self.name) --help' lists its options")
         }
     }
 
-    /// Names the commands with an option that few have.
+    /// Names the first commands with an option.
     private static func takers(of name: String) -> String? {
         let commands = all.flatMap { [$0] + $0.actions }.filter { command in
             command.options.contains { $0.long == name }
                 && !command.actions.contains { $0.options.contains { $0.long == name } }
         }
         let names = commands.map { "'smallweb \($0.name)'" }
-        return 1...3 ~= names.count ? "--\(name) is for \(names.joined(separator: ", "))" : nil
+        guard !names.isEmpty else { return nil }
+        let others = names.count > 3 ? " and others" : ""
+        return "--\(name) is for \(names.prefix(3).joined(separator: ", "))\(others)"
     }
 
     static let get = Command("get URL…") { settings, operands throws(FetchError) in

@@ -12,6 +12,8 @@ struct ArgumentParser {
     /// The last option, if its value is missing.
     private(set) var waiting: Option?
     private(set) var optionsEnded = false
+    /// The long name of the last option whose value is a URL.
+    private var swallower: String?
 
     /// - Throws: `usage`, for unknown names with the nearest known one.
     static func parse(_ arguments: [String]) throws(FetchError) -> Settings {
@@ -19,6 +21,7 @@ struct ArgumentParser {
         let result = Result { () throws(FetchError) in try first.parse() }
         guard first.lacksNames else {
             try result.get()
+            try first.checkURL()
             return first.settings
         }
         // Plugins named by these words and by the config files declare further options.
@@ -26,6 +29,7 @@ struct ArgumentParser {
         var second = ArgumentParser(arguments, Option.ofPrograms(known.connection.plugins))
         second.settings.configuration = known.configuration
         try second.parse()
+        try second.checkURL()
         return second.settings
     }
 
@@ -64,6 +68,20 @@ struct ArgumentParser {
         }
     }
 
+    /// Names the option that took the only URL for its value.
+    private func checkURL() throws(FetchError) {
+        guard let swallower, let option = option(swallower[...]), mayTake(option),
+            settings.run.lists.isEmpty,
+            !settings.invocation.wantsHelp,
+            settings.invocation.operands.count < 2, command?.operands.first ?? .url == .url,
+            settings.invocation.operands.isEmpty || command != nil
+        else { return }
+        let (name, value) = (settings.invocation.typed[swallower] ?? "", option.valueName ?? "")
+        throw usageError(
+            "no URL: \(name) took it for its \(value)",
+            hint: advice(name) ?? "write \(name) \(value), and then the URL")
+    }
+
     /// True for `help get --retry` and `help --retry`, questions about an option without its value.
     private func asksAbout(_ word: String) -> Bool {
         guard settings.invocation.operands.first == "help" else { return false }
@@ -78,8 +96,9 @@ struct ArgumentParser {
         if let option = option(name) {
             try apply(option, "--\(name)", attached: value)
         } else if name.hasPrefix("no-"), let option = option(name.dropFirst(3)),
-            case .flag = option.action, value == nil
+            case .flag = option.action
         {
+            guard value == nil else { throw usageError("--\(name) takes no value") }
             try settings.apply(Setting(option: option, value: "false", origin: .commandLine))
         } else if name == "oneline", value == nil, ofCommand(.maxCount) != nil,
             let option = ofCommand(.format)
@@ -89,17 +108,19 @@ struct ArgumentParser {
             lacksNames = true
         } else {
             let names = Option.all.flatMap { [$0.long] + $0.aliases }
+            let bare = name.hasPrefix("no-") ? option(name.dropFirst(3)) : nil
             throw usageError(
                 "unknown option --\(name)",
-                hint: Advice.option(name)
+                hint: advice(name)
+                    ?? bare.map { "--\($0.long) takes a value: leave it out" }
                     ?? Nearest.question(String(name), among: names, sign: "--")
                     ?? helpHint)
         }
     }
 
     private var helpHint: String {
-        let command = settings.invocation.command?.name ?? "get"
-        return "'smallweb \(command) --help' lists the options of \(command)"
+        let name = command?.name ?? "get"
+        return "'smallweb \(name) --help' lists the options of \(name)"
     }
 
     /// Parses `-fsSL`, `-o FILE` or `-oFILE`.
@@ -112,8 +133,8 @@ struct ArgumentParser {
             return try apply(option, "-\(text)", attached: String(text))
         }
         // Words of wget's that look like several letters.
-        if ["nc", "nv", "qO-"].contains(text) {
-            throw usageError("unknown option -\(text)", hint: Advice.option(text))
+        if ["nc", "nd", "nH", "np", "nv", "qO-"].contains(text) {
+            throw usageError("unknown option -\(text)", hint: advice(text))
         }
         var rest = text
         while let letter = rest.popFirst() {
@@ -122,16 +143,29 @@ struct ArgumentParser {
                     letter == "-" ? "unknown option - in -\(text)" : "unknown option -\(letter)",
                     hint: letter == "-"
                         ? "without -o and -O a body goes to standard output"
-                        : Advice.option(text) ?? Advice.option(String(letter))
-                            ?? helpHint)
+                        : advice(text) ?? advice(String(letter)) ?? helpHint)
             }
             if case .flag = option.action {
+                if rest.isEmpty { try refuseValue(of: letter) }
                 try apply(option, "-\(letter)", attached: nil)
             } else {
                 try apply(option, "-\(letter)", attached: rest.isEmpty ? nil : String(rest))
                 return
             }
         }
+    }
+
+    /// Refuses `-O FILE URL` and `-i FILE URL`, where wget's letter takes a value and ours none.
+    private func refuseValue(of letter: Character) throws(FetchError) {
+        guard letter == "O" || letter == "i", let word = arguments.first, !word.hasPrefix("-"),
+            !word.contains(text: ":"), !OperandSource.isList(word),
+            (settings.invocation.operands + arguments).contains(where: { $0.contains(text: "://") }
+            ),
+            command != nil || Command.named(word) == nil
+        else { return }
+        throw usageError(
+            "-\(letter) takes no value, and \"\(word)\" is not a URL",
+            hint: advice(String(letter)))
     }
 
     private mutating func apply(
@@ -147,12 +181,20 @@ struct ArgumentParser {
         settings.invocation.typed[option.long] = name
         var value: String?
         switch option.action {
-        case .flag: guard attached == nil else { throw usageError("\(name) takes no value") }
+        case .flag:
+            guard attached == nil else {
+                throw usageError("\(name) takes no value", hint: advice(name))
+            }
         case .value(let placeholder, _, _):
             value = attached ?? arguments.popFirst()
             guard let value else {
                 waiting = option
                 throw usageError("\(name) needs a value: \(placeholder)")
+            }
+            if attached == nil, value.contains(text: "://") { swallower = option.long }
+            guard !Self.isForeign(value, name) else {
+                throw usageError(
+                    "\(name) takes a \(placeholder), not \"\(value)\"", hint: advice(name))
             }
             if case .files = option.values, value.isEmpty {
                 throw usageError("\(name) names no file")
@@ -162,8 +204,34 @@ struct ArgumentParser {
             }
             if option.id == .plugin { settings.connection.trustedPlugins.insert(value) }
         }
-        try settings.apply(Setting(option: option, value: value, origin: .commandLine))
+        do throws(FetchError) {
+            try settings.apply(Setting(option: option, value: value, origin: .commandLine))
+        } catch {
+            var error = error
+            error.hint = error.hint ?? advice(name)
+            throw error
+        }
     }
+
+    /// True for a value as wget takes it behind this letter, which means something else here:
+    /// seconds to wait, suffixes to accept, a line of its settings.
+    private static func isForeign(_ value: String, _ name: String) -> Bool {
+        switch name {
+        case "-w": value.utf8.allSatisfy { ASCII.isDigit($0) || $0 == ASCII.dot } && value != ""
+        case "-A":
+            !value.contains(" ") && !value.contains("/")
+                && (value.hasPrefix(".") || value.contains("*") || value.contains(","))
+        case "-e": value.contains("=") && !value.contains(text: "://")
+        default: false
+        }
+    }
+
+    /// - Parameter name: With dashes or without.
+    private func advice(_ name: some StringProtocol) -> String? {
+        Advice.option(name.drop { $0 == "-" }, of: command ?? .get)
+    }
+
+    private var command: Command? { settings.invocation.command }
 
     /// An option that the command before it takes.
     private func ofCommand(_ id: Option.ID) -> Option? {
@@ -171,7 +239,7 @@ struct ArgumentParser {
     }
 
     private func isOfCommand(_ option: Option) -> Bool {
-        settings.invocation.command?.takes(option) ?? false
+        command?.takes(option) ?? false
     }
 
     private func option(_ name: Substring) -> Option? {
@@ -180,6 +248,6 @@ struct ArgumentParser {
 
     /// True without a command, too.
     private func mayTake(_ option: Option) -> Bool {
-        settings.invocation.command?.takes(option) ?? true
+        command?.takes(option) ?? true
     }
 }

@@ -47,17 +47,20 @@ extension Option {
             }),
         Option(
             .jobs, short: "j", .bulk.with(takers: [.lists, .feed, .crawl]),
-            .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobs = $1 }
+        ).with(\.aliases, ["parallel-max"]),
         Option(
             .perHost, .bulk.with(takers: [.lists, .feed]),
-            .value("N", OptionValue.positive) { $0.run.policy.jobsPerHost = $1 }),
+            .value("N", OptionValue.positive) { $0.run.policy.jobsPerHost = $1 }
+        ).with(\.aliases, ["parallel-max-host"]),
         Option(.loops, .bulk, .value("N", OptionValue.positive) { $0.run.policy.loops = $1 }),
         Option(
             .rate, .bulk.with(takers: [.lists, .subscriptions, .crawl]),
             .value("N", OptionValue.interval) { $0.run.policy.startSeconds = $1 }),
         Option(
             .perHostDelay, .bulk.with(takers: [.lists, .subscriptions, .crawl]),
-            .value("TIME", OptionValue.duration) { $0.run.policy.hostSeconds = $1 }),
+            .value("TIME", OptionValue.duration) { $0.run.policy.hostSeconds = $1 }
+        ).with(\.aliases, ["wait"]),
         Option(
             .retry, .bulk.with(takers: .runs),
             .value("N", OptionValue.count) { $0.run.policy.retry.retries = $1 }),

@@ -13,12 +13,14 @@ extension Option {
             .include, .crawl.with(scope: .commandLine),
             .value("RE") { settings, value throws(FetchError) in
                 settings.crawl.included.append(try OptionValue.expression(value, "--include"))
-            }),
+            }
+        ).with(\.aliases, ["accept-regex"]),
         Option(
             .exclude, .crawl,
             .value("RE") { settings, value throws(FetchError) in
                 settings.crawl.excluded.append(try OptionValue.expression(value, "--exclude"))
-            }),
+            }
+        ).with(\.aliases, ["reject-regex"]),
         Option(
             .types, .crawl,
             .value("LIST") { settings, value throws(FetchError) in

@@ -30,7 +30,8 @@ extension Option {
             .choice("FORM") { $0.messages.progress = $1 }),
         Option(
             .progressBar, short: "#", .messages.with(takers: [.results, .open]),
-            .flag { $0.messages.progress = $1 ? .bar : .none }),
+            .flag { $0.messages.progress = $1 ? .bar : .none }
+        ).with(\.aliases, ["progress-meter"]),
         Option(
             .history, .messages.with(takers: [.results, .open]),
             .flag { $0.messages.recordsHistory = $1 }),

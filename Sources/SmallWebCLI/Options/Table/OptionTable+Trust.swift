@@ -41,11 +41,11 @@ extension Option {
         Option(
             .cert, short: "E", .store.with(takers: .fetches, scope: .url),
             .value("FILE") { $0.connection.certificateFile = $1 }
-        ).undone { $0.connection.certificateFile = nil },
+        ).undone { $0.connection.certificateFile = nil }.with(\.aliases, ["certificate"]),
         Option(
             .key, .store.with(takers: .fetches, scope: .url),
             .value("FILE") { $0.connection.keyFile = $1 }
-        ).undone { $0.connection.keyFile = nil },
+        ).undone { $0.connection.keyFile = nil }.with(\.aliases, ["private-key"]),
         Option(
             .keyPasswordFile, .store.with(takers: .fetches, scope: .url),
             .value("FILE") { $0.connection.keyPasswordFile = $1 }),

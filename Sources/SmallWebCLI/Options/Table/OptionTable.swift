@@ -28,7 +28,9 @@ extension Option {
         Option(
             .output, short: "o", .output.with(takers: .results, scope: .commandLine),
             .value("FILE") { $0.output.files.append($1) }),
-        Option(.remoteName, short: "O", .output, .flag { $0.output.usesRemoteName = $1 }),
+        Option(
+            .remoteName, short: "O", .output, .flag { $0.output.usesRemoteName = $1 }
+        ).with(\.aliases, ["remote-name-all"]),
         Option(
             .outputDir, short: "P", .output, .value("DIR") { $0.output.directory = $1 }
         ).with(\.aliases, ["directory-prefix"]),
@@ -51,7 +53,9 @@ extension Option {
         Option(
             .ifChanged, .output.with(takers: .results),
             .flag { $0.output.existing = $1 ? .updated : .asNamed }),
-        Option(.remoteTime, short: "R", .output, .flag { $0.output.takesRemoteTime = $1 }),
+        Option(
+            .remoteTime, short: "R", .output, .flag { $0.output.takesRemoteTime = $1 }
+        ).with(\.aliases, ["use-server-timestamps"]),
         Option(.createDirs, .output, .flag { $0.output.createsDirectories = $1 }),
         Option(
             .fail, short: "f", .output.with(takers: [.results, .open]),
@@ -66,7 +70,7 @@ extension Option {
             .flag { $0.fetch.allowsEmptyReply = $1 }),
         Option(
             .showHeaders, short: "i", .output, .flag { $0.output.showsHeader = $1 }
-        ).with(\.aliases, ["include"]),
+        ).with(\.aliases, ["include", "save-headers"]),
         Option(
             .dumpHeader, short: "D", .output.with(takers: .results, scope: .run),
             .value("FILE") { $0.output.headerFile = $1 }),
@@ -145,7 +149,8 @@ extension Option {
                 }
                 settings.fetch.input = input
             }
-        ).undone { ($0.fetch.input, $0.fetch.isInputSecret) = (nil, false) },
+        ).undone { ($0.fetch.input, $0.fetch.isInputSecret) = (nil, false) }
+            .with(\.aliases, ["data-binary"]),
         Option(.netrc, .requests, .flag { $0.fetch.usesNetrc = $1 }),
         Option(
             .local, .requests.with(takers: .readers, scope: .commandLine),
@@ -168,7 +173,8 @@ extension Option {
         Option(.location, short: "L", .requests, .flag { $0.fetch.redirects.follows = $1 }),
         Option(
             .maxRedirs, .requests,
-            .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }),
+            .value("N", OptionValue.count) { $0.fetch.redirects.limit = $1 }
+        ).with(\.aliases, ["max-redirect"]),
         Option(.noPrivate, .requests, .flag { $0.fetch.redirects.refusesPrivate = $1 }),
         Option(
             .publicOnly, .requests.with(scope: .run), .flag { $0.connection.isPublicOnly = $1 }),
@@ -199,9 +205,15 @@ extension Option {
     ]
 
     private static let connection: [Option] = [
-        Option(.insecure, short: "k", .connection, .flag { $0.connection.skipsTrust = $1 }),
-        Option(.ipv4, short: "4", .connection, .flag { $0.connection.family = $1 ? .v4 : .any }),
-        Option(.ipv6, short: "6", .connection, .flag { $0.connection.family = $1 ? .v6 : .any }),
+        Option(
+            .insecure, short: "k", .connection, .flag { $0.connection.skipsTrust = $1 }
+        ).with(\.aliases, ["no-check-certificate"]),
+        Option(
+            .ipv4, short: "4", .connection, .flag { $0.connection.family = $1 ? .v4 : .any }
+        ).with(\.aliases, ["inet4-only"]),
+        Option(
+            .ipv6, short: "6", .connection, .flag { $0.connection.family = $1 ? .v6 : .any }
+        ).with(\.aliases, ["inet6-only"]),
         Option(
             .resolve, .connection,
             .value("HOST:PORT:ADDRESS", OptionValue.resolve) {

@@ -4,9 +4,18 @@ internal import SmallWeb
 /// Words of curl, wget, git and other clients that have another name here, or none: hints for
 /// replacing them.
 extension Advice {
-    /// - Parameter name: The name as typed, without dashes. A letter may be an option of another
-    ///   smallweb command.
-    static func option(_ name: some StringProtocol) -> String? { pointer(name, in: pointers) }
+    /// - Parameters:
+    ///   - name: The name as typed, without dashes; with or without the `no-` of a switch. A letter
+    ///     may be an option of another smallweb command.
+    ///   - command: Its own words come first.
+    static func option(_ name: some StringProtocol, of command: Command? = nil) -> String? {
+        let other = name.hasPrefix("no-") ? String(name.dropFirst(3)) : "no-\(name)"
+        for name in [String(name), other] {
+            let own = command.flatMap { pointer(name, in: words($0.name)) }
+            if let text = own ?? pointer(name, in: pointers) { return text }
+        }
+        return nil
+    }
 
     static func command(_ name: String) -> String? { pointer(name, in: commands) }
 
@@ -29,7 +38,7 @@ extension Advice {
     static var commands: [(names: String, pointer: String)] { words("command") }
 
     /// Actions of a command, after other names for them; the first that the command has.
-    static var actions: [(names: String, action: String)] { words("action") }
+    static var actions: [(names: String, pointer: String)] { words("action") }
 
     static var pointers: [(names: String, pointer: String)] { words("option") }
 
@@ -40,15 +49,15 @@ extension Advice {
     static var waysOut: [(names: String, pointer: String)] { words("other") }
 
     /// The lines `KIND NAMES: TEXT` of a kind in words.txt, which are read for a hint alone.
-    private static func words(_ kind: String) -> [(String, String)] {
-        String(decoding: PackageResources.words_txt, as: UTF8.self).split(separator: "\n")
-            .filter { $0.hasPrefix(kind + " ") }
-            .map { line in
-                let names = line.prefix { $0 != ":" }
-                return (
-                    String(names.dropFirst(kind.count + 1)),
-                    String(line.dropFirst(names.count + 2))
-                )
+    static func words(_ kind: String) -> [(names: String, pointer: String)] {
+        let start = Array("\(kind) ".utf8)
+        return PackageResources.words_txt.split(separator: ASCII.lineFeed)
+            .filter { $0.starts(with: start) }
+            .compactMap { bytes in
+                let line = String(decoding: bytes.dropFirst(start.count), as: UTF8.self)
+                // A name may be a colon, as curl has one.
+                guard let colon = line.range(ofText: ": ") else { return nil }
+                return (String(line[..<colon.lowerBound]), String(line[colon.upperBound...]))
             }
     }
 }
