@@ -247,7 +247,9 @@ final class URLOutput: Output {
         let (line, problem) = try await recorder.finish(
             result, outcome, message: message, path: path)
         if let problem { (outcome, message) = report(.failed(problem)) }
-        try recorder.records.target?.writeRecord(line)
+        if !settings.records.areOnlyLinks || outcome != .ok {
+            try recorder.records.target?.writeRecord(line)
+        }
         if let range = settings.records.slice, outcome != .interrupted, !plan.writesRecords {
             try writePart(of: recorder.body, range)
         }

@@ -109,6 +109,8 @@ struct RecordSettings: Sendable {
     /// `--slice`, without records, too.
     var slice: TextRange?
     var keepsInputOrder = false
+    /// True to leave out the record of a page that was fetched: its links have theirs.
+    var areOnlyLinks = false
     /// `nil` for a summary of several URLs.
     var wantsSummary: Bool?
 }

@@ -78,8 +78,13 @@ extension Option {
         Option(.failEarly, .bulk, .flag { $0.run.policy.failsEarly = $1 }),
         Option(.ledger, .bulk, .value("FILE") { $0.run.ledger = $1 }),
         Option(
-            .only, .bulk, .value("LIST", OptionValue.outcomes) { $0.run.ledgerOutcomes = $1 }
-        ).with(\.values, .someOf { Outcome.allCases.map(\.rawValue) }),
+            .only, .bulk,
+            .value("LIST") { settings, value throws(FetchError) in
+                settings.records.areOnlyLinks = value == "links"
+                guard value != "links" else { return }
+                settings.run.ledgerOutcomes = try OptionValue.outcomes(value, "--only")
+            }
+        ).with(\.values, .someOf { ["links"] + Outcome.allCases.map(\.rawValue) }),
         Option(.stopKnown, .bulk, .value("N", OptionValue.positive) { $0.run.knownMax = $1 }),
     ]
 

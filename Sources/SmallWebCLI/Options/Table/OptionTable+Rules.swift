@@ -75,7 +75,18 @@ extension Rule {
         Rule(.with, [.replayLoose], [], "needs a --replay alone") { settings, _ in
             settings.archive.replayed.isEmpty || settings.archive.file != nil
         },
-        Rule(.with, [.only, .stopKnown], [.ledger], isForFiles: true),
+        Rule(.with, [.stopKnown], [.ledger], isForFiles: true),
+        Rule(.with, [.only], [.ledger], isForFiles: true) { settings, _ in
+            !settings.records.areOnlyLinks
+        },
+        Rule(.with, [.only], [.json], "links is about JSON records", hint: "add --json") {
+            settings, _ in settings.records.areOnlyLinks
+        },
+        Rule(.with, [.only], [.withLinks], "links is for 'smallweb links', or --with-links") {
+            settings, _ in
+            let command = settings.invocation.operands.first.flatMap(Command.named)
+            return settings.records.areOnlyLinks && command?.name != "links"
+        },
         Rule(
             .with, [.key], [.cert], "needs --cert", hint: "name the certificate as well",
             isForFiles: true),
