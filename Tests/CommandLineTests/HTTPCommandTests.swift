@@ -31,6 +31,7 @@ import Testing
         let result = try smallweb.run(["-I", site.place + "/1k"])
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.text.hasPrefix(site.place + "/1k\n  status       200 OK\n"))
+        #expect(result.text.contains("\n  size         1024 bytes\n"), "\(result.text)")
         #expect(result.text.contains("\n\nHTTP/1.1 200 OK\r\n"))
         #expect(result.text.hasSuffix("Content-Type: text/plain\r\n\r\n"))
         #expect(site.requests.map(\.method) == ["HEAD"])

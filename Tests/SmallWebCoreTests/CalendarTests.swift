@@ -74,6 +74,25 @@ internal import Testing
         #expect(UTCDate.seconds("2016-12-31T23:59:60Z") == 1_483_228_800)
     }
 
+    @Test(arguments: [
+        (-12.0, "expired 12 days ago"), (-1.5, "expired 36 hours ago"),
+        (-0.01, "expired 1 hour ago"),
+        (0.5, "ends in 12 hours"), (3, "ends in 3 days"), (29.5, "ends in 29 days"), (31, nil),
+    ])
+    func aCertificateSaysHowNearItsEndIs(_ days: Double, _ note: String?) {
+        let now = 1_795_478_400
+        func certificate(_ from: Int?, _ to: Int?) -> Connection.Certificate {
+            Connection.Certificate(
+                sha256: [], spkiSHA256: [], subject: "", issuer: "", notBefore: from, notAfter: to,
+                matchesHost: true)
+        }
+        let one = certificate(now - 86_400_000, now + Int(days * 86_400))
+        #expect(one.validity(at: now) == one.validity() + (note.map { ", " + $0 } ?? ""))
+        let early = certificate(now + 5 * 86_400, now + 9 * 86_400)
+        #expect(early.validity(at: now).hasSuffix(", begins in 5 days"))
+        #expect(certificate(nil, nil).validity(at: now) == "? to ?")
+    }
+
     @Test func namesDaysAndMonths() {
         let names = (0..<12).map { index in
             let day = UTCDate(1_704_067_200 + index * 31 * 86_400).day

@@ -239,6 +239,24 @@ extension Connection.Certificate {
     package func validity(or unknown: String = "?") -> String {
         UTCDate.day(notBefore, or: unknown) + " to " + UTCDate.day(notAfter, or: unknown)
     }
+
+    /// The same, and at an end that is past or less than 30 days away `, ends in 3 days`.
+    package func validity(at now: Int) -> String {
+        func time(_ seconds: Int) -> String {
+            let isLong = seconds >= 2 * 86_400
+            let count = isLong ? seconds / 86_400 : max(1, seconds / 3600)
+            return "\(count) \(isLong ? "day" : "hour")\(count == 1 ? "" : "s")"
+        }
+        var note = ""
+        if let notAfter, notAfter < now {
+            note = ", expired \(time(now - notAfter)) ago"
+        } else if let notBefore, notBefore > now {
+            note = ", begins in \(time(notBefore - now))"
+        } else if let notAfter, notAfter - now < 30 * 86_400 {
+            note = ", ends in \(time(notAfter - now))"
+        }
+        return validity() + note
+    }
 }
 
 extension Connection.Trust {

@@ -45,6 +45,7 @@ struct HeadBlock {
         row("status", said.isEmpty ? "none" : said.joined(separator: " "))
         row("class", (head?.replyClass ?? .success).rawValue)
         if let type = head?.mediaType { row("type", type.description) }
+        if let bytes = head?.bodyBytes { row("size", "\(bytes) bytes") }
         rows(head?.facts ?? Facts(), within: "")
         if let connection = ending.connection { rows(connection) }
         if let time = ending.timings.total { row("time", "\(Int(time.inSeconds * 1000)) ms") }
@@ -83,7 +84,7 @@ struct HeadBlock {
         row("tls", "\(tls.version), \(tls.cipher)")
         let certificate = tls.certificate
         row("certificate", certificate.subject + " by " + certificate.issuer)
-        row("valid", certificate.validity())
+        row("valid", certificate.validity(at: UTCDate.now))
         row("cert hash", "sha256:\(certificate.sha256.hex)")
         row("key hash", "sha256:\(certificate.spkiSHA256.hex)")
         if let trust = connection.trust { row("trust", trust.sentence) }
