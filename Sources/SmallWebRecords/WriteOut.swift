@@ -29,7 +29,7 @@ package struct WriteOut: Sendable {
 
     package static var names: [String] {
         curlNames.keys + RecordFields.all(.builtIn) + [
-            "id", "json", "n", "stderr", "stdout", "tag", "type",
+            "id", "json", "n", "stderr", "stdout", "tag",
         ]
     }
 
@@ -98,6 +98,10 @@ package struct WriteOut: Sendable {
         case "stdout": return .standardOutput
         case "stderr": return .standardError
         case "json": return .value([], name: name)
+        case "type":
+            throw usageError(
+                "unknown name in the format: %{type}",
+                hint: "%{mime} is the media type, and %{outcome} the word for what came of it")
         default:
             var path = (curlNames[name] ?? name).split(separator: ".").map(String.init)
             guard let first = path.first, curlNames[name] != nil || names.contains(first) else {

@@ -22,6 +22,16 @@ import Testing
         #expect(lines.last?.hasPrefix("22 ") == true && lines.count == 2, "\(result.text)")
     }
 
+    @Test func theTypeOfAPageHasAnotherName() throws {
+        let result = try smallweb.run(["-w", "%{type}", "gopher://127.0.0.1:1/"])
+        #expect(result.status == 2, "\(result.errors)")
+        #expect(result.errors.contains("hint: %{mime} is the media type"), "\(result.errors)")
+        let hole = try Hole()
+        let url = hole.place + "/0/about.txt"
+        let good = try smallweb.run(["-s", "-o", "f", "-w", "%{mime} %{outcome}", url])
+        #expect(good.text == "text/plain ok", "\(good.text) \(good.errors)")
+    }
+
     @Test func aBodyComesBeforeItsWords() throws {
         let (hole, capsule) = (try Hole(), try Capsule())
         let urls = [capsule.place + "/big/70000", hole.place + "/0/about.txt"]
