@@ -324,6 +324,18 @@ struct ReaderTests {
         #expect(failing.shown.contains("could not open mailto:ada@example.org (exit status 3)"))
     }
 
+    @Test func lessSaysTheWayOn() throws {
+        var smallweb = try program("less", #"printf '<%s>' "$LESS" "$@"; grep One"#)
+        smallweb.environment["PAGER"] = nil
+        let (status, shown) = try session([place + "/one"], [(Self.next, "q")], smallweb)
+        #expect(status == 0)
+        let prompt = "<-Ps?e(END) .q to links and keys, q again to leave>"
+        #expect(shown.contains("<FRX><-R>\(prompt)"), "\(shown)")
+        // Without questions q leaves.
+        let alone = try session([place + "/one", "--no-input"], [], smallweb)
+        #expect(alone.shown.contains("<FRX><-R>") && !alone.shown.contains("-Ps"), "\(alone.shown)")
+    }
+
     @Test func searchesThroughLess() throws {
         // The page is its input.
         var smallweb = try program("less", #"printf '<%s>' "$@"; grep Two"#)

@@ -20,15 +20,18 @@ enum Pager {
     /// Options of less: F quits if the text fits one screen, R allows colours, X keeps the page on
     /// the screen at the end.
     private static let defaults = ["LESS": "FRX", "LESSCHARSET": "utf-8"]
+    /// less's own prompt at the end of a page, and the way on.
+    private static let prompt = "-Ps?e(END) .q to links and keys, q again to leave"
 
     /// Shows all of `text` and waits for the pager's end; writes it without a pager.
     ///
+    /// - Parameter isInSession: True if a question follows, to which q in less leads.
     /// - Throws: `write` if the pager of PAGER cannot be started.
-    static func show(_ text: Spool) throws(FetchError) {
+    static func show(_ text: Spool, isInSession: Bool) throws(FetchError) {
         let words: [String]? =
             switch choice {
             case .none: nil
-            case .usual: ["less", "-R"]
+            case .usual: ["less", "-R"] + (isInSession ? [prompt] : [])
             case .command(let command): ["/bin/sh", "-c", command]
             }
         if let words, text.count > 0 {

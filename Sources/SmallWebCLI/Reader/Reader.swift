@@ -89,11 +89,11 @@ struct Reader {
         let opened = try fetch(target.url, input: answer, again: move == .reload)
         if status == 0 && !isOperand { History.record([target.url], settings) }
         guard isInSession else {
-            if let text = opened.text { try Pager.show(text) }
+            if let text = opened.text { try Pager.show(text, isInSession: false) }
             return
         }
         guard opened.isReadable else { return try offerHelp(target, opened, move) }
-        if let text = opened.text { try Pager.show(text) }
+        if let text = opened.text { try Pager.show(text, isInSession: true) }
         var place = target
         // After a redirect the final URL is the page, and needs no input.
         if let uri = opened.uri, uri.withoutFragment != opened.origin?.withoutFragment {
