@@ -304,6 +304,25 @@ struct TrustCommandTests {
         #expect(try smallweb.run(["trust", "expiring"]).status == 2)
     }
 
+    @Test func whatExpiresOfSomeHosts() throws {
+        let now = Int(Date().timeIntervalSince1970)
+        let line = { (host: String, days: Int) in
+            "\(host):1965 k \(hash) expires=\(now + days * 86_400)\n"
+        }
+        try write(line("gone", -1) + line("near", 3) + line("far", 400))
+        let near = try smallweb.run(["trust", "expiring", "near", "far:1965"])
+        #expect(near.status == 1 && near.text.hasPrefix("near:1965\t"), "\(near.text)")
+        #expect(near.text.split(separator: "\n").count == 1, "\(near.text)")
+        #expect(try smallweb.run(["trust", "expiring", "far"]).status == 0)
+        #expect(try smallweb.run(["trust", "expiring", "--within", "1y", "far"]).status == 0)
+        #expect(try smallweb.run(["trust", "expiring", "--within", "2y", "far"]).status == 1)
+        #expect(try smallweb.run(["trust", "expiring", "gemini://gone/"]).status == 2)
+        // A host that is mistyped must not count as one whose certificate is good.
+        let unknown = try smallweb.run(["trust", "expiring", "far", "other"])
+        #expect(unknown.status == 60 && unknown.text == "", "\(unknown.errors)")
+        #expect(unknown.errors.contains("no key of other:1965 is known"), "\(unknown.errors)")
+    }
+
     @Test func twoHundredProcessesLoseNoLine() async throws {
         let (smallweb, hash) = (smallweb, hash)
         try await withThrowingTaskGroup(of: Int32.self) { group in

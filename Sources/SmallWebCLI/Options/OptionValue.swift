@@ -19,10 +19,12 @@ enum OptionValue {
         return value
     }
 
-    /// A time in seconds, not negative: a number, optionally with `ms`, `s`, `m`, `h`, `d` or `w`.
+    /// A time in seconds, not negative: a number, optionally with `ms`, `s`, `m`, `h`, `d`,
+    /// `w` or `y` (365 days).
     static func duration(_ text: String, _ option: String) throws(FetchError) -> Double {
         let units = [
-            ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800), ("", 1),
+            ("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600), ("d", 86_400), ("w", 604_800),
+            ("y", 31_536_000), ("", 1),
         ]
         guard let (unit, seconds) = units.first(where: { text.hasSuffix($0.0) }),
             let number = Double(text.dropLast(unit.count)), number >= 0, number * seconds <= 1e9

@@ -49,8 +49,8 @@ struct TrustCommand: Sendable {
         ) { settings, words throws(FetchError) in try TrustCommand(settings).export(to: words.first)
         },
         Command(
-            "expiring [--within TIME]", operands: [], taker: .others
-        ) { settings, _ throws(FetchError) in try TrustCommand(settings).expiring() }
+            "expiring [--within TIME] [HOST[:PORT]…]", operands: [.knownHost], taker: .others
+        ) { settings, words throws(FetchError) in try TrustCommand(settings).expiring(words) }
         .with(\.optionNames, ["within", "json"]),
     ]
 
@@ -290,12 +290,16 @@ struct TrustCommand: Sendable {
         return key
     }
 
-    private func expiring() throws(FetchError) -> Int32 {
+    /// - Throws: `untrusted` for a host whose key is not known.
+    private func expiring(_ hosts: [String]) throws(FetchError) -> Int32 {
+        let places = try hosts.map { host throws(FetchError) in try place(host) }
+        for place in places where try !store().knows(place) { throw unknown(place) }
         let now = UTCDate.now
         let limit = now + Int(settings.stores.within)
         var status: Int32 = 0
         var unknown = 0
         try list { pin in
+            guard places.isEmpty || places.contains(pin.place) else { return false }
             guard let expires = pin.expires else {
                 unknown += 1
                 return false
