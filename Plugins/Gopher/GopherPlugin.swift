@@ -82,6 +82,7 @@ public struct GopherPlugin: ProtocolHandler {
         if case .refusal(let text) = opening.verdict {
             head = Head(
                 .permanentFailure, meta: text, mediaType: MediaType("application/gopher-menu"))
+            head.isMissing = true
         }
         head.mediaTypeSource = address.type.isNamed(by: name) ? .name : .itemType
         head.facts = [

@@ -48,6 +48,7 @@ struct SpartanHeader: Hashable {
         switch replyClass {
         case .success: head.mediaType = MediaType(parsing: meta)
         case .redirect: head.redirectTarget = target
+        case .permanentFailure: head.isMissing = true
         default: break
         }
         return head

@@ -203,7 +203,8 @@ package enum RecordFields {
     }
 
     private static let ofEveryProtocol = [
-        "attempts", "body", "bytes", "charset", "class", "date", "error", "exit", "final_url",
+        "attempts", "body", "bytes", "change", "charset", "class", "date", "error", "exit",
+        "final_url",
         "headers", "lang", "links", "meta", "mime", "mime_source", "ok", "outcome", "partial",
         "plugin", "program", "recorded", "redirects", "refs", "remote", "retry_after", "scheme",
         "size", "stale", "status", "time", "tls", "trust", "unchanged", "url", "url_input",

@@ -57,6 +57,8 @@ package final class Recorder {
     package var queueSeconds = 0.0
     /// True if the file for the body has the same bytes already.
     package var isUnchanged = false
+    /// What has become of the page since the round before of a crawl.
+    package var change: String?
 
     /// - Parameters:
     ///   - log: `nil` when the order could not become a request.
@@ -189,6 +191,7 @@ package final class Recorder {
         if let fields = head?.fields { writer.members(of: fields) }
         writer.member("size", log?.bodyBytes)
         if isUnchanged || head?.isUnchanged ?? false { writer.member("unchanged", true) }
+        if let change { writer.member("change", change) }
         let isComplete: Bool? =
             switch ending.completeness {
             case .complete: log?.wanted == .headAlone ? nil : true

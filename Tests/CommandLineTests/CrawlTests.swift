@@ -68,7 +68,7 @@ import Testing
         }
         #expect(try crawl().text.split(separator: "\n").count == 3)
         let again = try crawl()
-        #expect(again.status == 0 && again.errors.contains("nothing is left; to fetch all of it"))
+        #expect(again.status == 0 && again.errors.contains("nothing is left: --update"))
         #expect(try crawl("--mirror", "m").status == 0)
         #expect(smallweb.home.files(below: "m").contains { $0.hasSuffix("/index.gmi") })
         for words in [["--warc", "a.warc"], ["--cache"]] {

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Crawls of a space whose truth is known, by a server that fails one request in five for now: a mirror
-and an archive that are killed, a link check, and a disk that fills; and secrets, which stay with the
-servers that were given.
+and an archive that are killed, a link check, and a disk that fills; the same in rounds, between and
+within which the space changes; and secrets, which stay with the servers that were given.
 
 usage: crawl-truth.py SMALLWEB [--kills N] [--checks N] [--pages N] [WAY]...
 
-A WAY is mirror, archive, check, checks, disk or secrets; all of them without any. `checks` is as many
+A WAY is mirror, archive, check, checks, disk, rounds, records or secrets; all of them without any. `checks` is as many
 whole checks, one after the other. `disk` needs to mount a file system of its own, and `secrets` a network.
 """
 
@@ -25,13 +25,15 @@ import sys
 import tempfile
 import threading
 import time
+import zlib
 
 options = argparse.ArgumentParser(usage=__doc__.split("\n\n")[1].removeprefix("usage: "))
 options.add_argument("smallweb", type=os.path.realpath)
 options.add_argument("--kills", type=int, default=4)
 options.add_argument("--checks", type=int, default=5)
 options.add_argument("--pages", type=int, default=60)
-options.add_argument("ways", nargs="*", default=["mirror", "archive", "check", "checks", "disk", "secrets"])
+options.add_argument("ways", nargs="*", default=["mirror", "archive", "check", "checks", "disk", "rounds", "records",
+                                                 "secrets"])
 options = options.parse_intermixed_args()
 CHANCE = random.Random(os.environ.get("SEED", "51"))
 # Runs until a crawl is over: each page fails one time in five.
@@ -47,6 +49,8 @@ class Space:
 
     def __init__(self, pages, failing):
         self.pages, self.failing, self.asked = pages, failing, 0
+        # Pages that are gone, and the version of those that have changed.
+        self.gone, self.versions = set(), {}
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.place = f"{self.scheme}://127.0.0.1:{self.listener.getsockname()[1]}"
         threading.Thread(target=self.accept, daemon=True).start()
@@ -57,12 +61,18 @@ class Space:
     def links(self, n):
         """The targets of the links of a page, one a line from the second on."""
         below = [m for m in range(4 * n + 1, 4 * n + 5) if m < self.pages]
+        if n == 0:
+            below += range(self.pages, len(self.versions.get("new", "")) + self.pages)
         links = [self.path(m) for m in below] + [self.path(n // 3)]
         return links + ([f"/gone/{n}"] if n % 7 == 3 else [])
 
     def body(self, n):
         text = f"# page {n}\n" + "".join(self.line.format(link) for link in self.links(n))
-        return text + f"{n} " * 400 + "\n"
+        return text + f"{n} " * 400 + f"{self.versions.get(n, 0)}\n"
+
+    def there(self):
+        new = len(self.versions.get("new", ""))
+        return [n for n in range(self.pages + new) if n not in self.gone]
 
     def broken(self):
         """What a check must print: target, page and line of each broken link."""
@@ -80,19 +90,23 @@ class Space:
             try:
                 reader = peer.makefile("rb")
                 path = reader.readline().split()[1].decode()
-                while self.scheme == "http" and reader.readline().strip():
-                    pass
+                tag = ""
+                while self.scheme == "http" and (field := reader.readline().strip()):
+                    name, _, value = field.decode().partition(": ")
+                    tag = value if name.lower() == "if-none-match" else tag
                 self.asked += 1
-                self.answer(peer, path)
+                self.answer(peer, path, tag)
             except (OSError, IndexError):
                 pass
 
-    def answer(self, peer, path):
-        pages = {self.path(n): n for n in range(self.pages)}
+    def answer(self, peer, path, tag):
+        pages = {self.path(n): n for n in self.there()}
         reply = self.replies["missing"].encode()
         if path in pages:
             body = self.body(pages[path])
-            reply = (self.replies["page"].replace("LENGTH", str(len(body))) + body).encode()
+            own = f'"{zlib.crc32(body.encode())}"'
+            reply = self.replies["page"].replace("LENGTH", str(len(body))).replace("TAG", own) + body
+            reply = (self.replies.get("same") if own == tag else reply).encode()
         if path == "/robots.txt" or not self.failing or CHANCE.random() >= 0.2:
             return peer.sendall(reply)
         kind = CHANCE.randrange(4)
@@ -110,7 +124,8 @@ class WebSpace(Space):
     scheme, index, end, embeds = "http", "index.html", "html", True
     replies = {
         "page": "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: LENGTH\r\n"
-                "Connection: close\r\n\r\n",
+                "ETag: TAG\r\nConnection: close\r\n\r\n",
+        "same": "HTTP/1.1 304 Same\r\nConnection: close\r\n\r\n",
         "missing": "HTTP/1.1 404 No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
         "later": "HTTP/1.1 503 Later\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
     }
@@ -186,8 +201,7 @@ def files(directory):
 
 
 def wanted(space):
-    return {space.path(n).lstrip("/") or space.index: space.body(n).encode()
-            for n in range(space.pages)}
+    return {space.path(n).lstrip("/") or space.index: space.body(n).encode() for n in space.there()}
 
 
 def mirror(space):
@@ -279,9 +293,115 @@ def disk(space):
             full += 1
         if files("disk/m") != wanted(space) or full < 3:
             return f"not the files of the space after {full} full disks: {result.stderr}", ""
+        first = full
+        change(space)
+        for size in range(size, 4096, 8):
+            subprocess.run(["mount", "-o", f"remount,size={size}k", "disk"], check=True)
+            result = run(*words, "--update")
+            if result.returncode == 75:
+                result, _ = until_over(*words)
+            if result.returncode == 0:
+                break
+            if result.returncode != 23 or "no space left" not in result.stderr:
+                return f"status {result.returncode} in a round on a full disk: {result.stderr}", ""
+            full += 1
+        kept = files("disk/m")
+        if {name: kept.get(name) for name in wanted(space)} != wanted(space) or full == first:
+            return f"not the files of the round after {full - first} full disks", ""
         return None, f"{full} times full"
     finally:
         subprocess.run(["umount", "disk"], check=False)
+
+
+def change(space):
+    """Makes the space another one; links to what is gone stay.
+
+    - Returns: what a round must say of each page that is not the same.
+    """
+    before = set(space.there())
+    leaves = [n for n in before if 4 * n + 1 >= space.pages and n % 7]
+    gone, back = set(CHANCE.sample(leaves, 3)), set(space.gone)
+    # One comes back.
+    space.gone = (space.gone | gone) - set(list(back)[:1])
+    kept = sorted(set(space.there()) & before)
+    changed = set(CHANCE.sample(kept, 5)) | {0}
+    for n in changed:
+        space.versions[n] = space.versions.get(n, 0) + 1
+    space.versions["new"] = space.versions.get("new", "") + "x"
+    words = {n: "changed" for n in changed} | {n: "gone" for n in gone}
+    words |= {n: "new" for n in set(space.there()) - before}
+    return {space.place + space.path(n): word for n, word in words.items()}
+
+
+def news():
+    result = subprocess.run([options.smallweb, "watch", "--crawl", "s"], check=False,
+                            capture_output=True, text=True)
+    rows = [line.split("\t") for line in result.stdout.splitlines()]
+    return result.returncode, {url: word for word, url in rows if "/gone/" not in url}
+
+
+def round_of(space, words, what):
+    """A round that is killed again and again while one request in five fails, and then continued until
+    its pages are there.
+
+    - Returns: what is wrong.
+    """
+    result, _ = until_over(*words)
+    if result.returncode != 0:
+        return f"status {result.returncode} at first: {result.stderr}"
+    for number in range(4):
+        expected = change(space)
+        before = {path: os.stat(path) for path in pathlib.Path("m").rglob("*") if path.is_file()}
+        # The first run begins the round. What was killed goes on, and what has ended waits.
+        process = run(*words, "--update", "--max-pages", "5")
+        if process.returncode != 130:
+            return f"round {number}: status {process.returncode} after 5 pages: {process.stderr}"
+        killed("s", *words)
+        result, _ = until_over(*words, *what)
+        if result.returncode != 0:
+            return f"round {number}: status {result.returncode}: {result.stderr}"
+        status, said = news()
+        if said != expected or status != 0:
+            return f"round {number}: {status}, said {said}, not {expected}"
+        for path, status in before.items():
+            url = f"{space.place}/" + str(path).split("/", 3)[3].replace(space.index, "")
+            if url not in expected and os.stat(path).st_mtime_ns != status.st_mtime_ns:
+                return f"round {number}: {path} has not changed, and has another time"
+    return None
+
+
+def rounds(space):
+    words = ["--state", "s", "--mirror", "m", space.place + "/"]
+    problem = round_of(space, words, [])
+    if problem:
+        return problem, ""
+    kept = files("m")
+    if {name: kept.get(name) for name in wanted(space)} != wanted(space):
+        return "not the files of the space", ""
+    space.failing = False
+    result = run(*words, "--update", "--delete")
+    if result.returncode != 0 or files("m") != wanted(space):
+        return f"status {result.returncode}, files of pages that are gone: {result.stderr}", ""
+    return None, f"5 rounds, {space.asked} requests, {len(kept) - len(files('m'))} files removed"
+
+
+def records(space):
+    """Rounds of an archive with records: each page is in it as it was served last."""
+    words = ["--state", "s", "--json", "--warc", "a.warc.gz", space.place + "/"]
+    problem = round_of(space, words, [])
+    if problem:
+        return problem, ""
+    for name, body in wanted(space).items():
+        url = f"{space.place}/" + ("" if name == space.index else name)
+        came = subprocess.run([options.smallweb, "warc", "cat", "a.warc.gz", url],
+                              capture_output=True, check=False).stdout
+        if came != body:
+            return f"{url} is not in the archive as it was served", ""
+    checked = subprocess.run([options.smallweb, "warc", "check", "a.warc.gz"], check=False,
+                             capture_output=True, text=True)
+    if checked.returncode != 0:
+        return f"warc check: {checked.stdout}{checked.stderr}", ""
+    return None, f"4 rounds, {space.asked} requests"
 
 
 class Witness:
@@ -399,7 +519,7 @@ def main():
                 os.environ[name] = work
             os.chdir(work)
             # What pages embed is for mirrors and checks.
-            WebSpace.embeds = way != "archive"
+            WebSpace.embeds = way not in ("archive", "records")
             space = [] if way == "secrets" else [kind(options.pages, failing=True)]
             problem, report = globals()[way](*space)
             os.chdir("/")

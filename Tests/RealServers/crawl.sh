@@ -343,7 +343,7 @@ END
 }
 
 if section python3 openssl; then
-    for way in mirror archive check checks disk secrets; do
+    for way in mirror archive check checks disk rounds records secrets; do
         check "crawl: $way, of a space whose truth is known"
         patiently python3 "$here/crawl-truth.py" "$smallweb" "$way" >"$out" 2>"$err" \
             || problem "crawl-truth.py $way"

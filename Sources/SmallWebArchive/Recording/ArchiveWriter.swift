@@ -104,6 +104,11 @@ package final class ArchiveWriter: Sendable {
     /// again.
     package var isFull: Bool { file.withLock { $0.known.isFull } }
 
+    /// True if it has a page of HTTP that "not modified" can refer to.
+    package func hasPage(_ target: String) -> Bool {
+        file.withLock { $0.known.reply(target, []) != nil }
+    }
+
     private func change(_ body: (ArchiveFile) throws(FetchError) -> Void) throws(FetchError) {
         try file.withLock { file throws(FetchError) in try file.change(body) }
     }

@@ -37,6 +37,8 @@ final class Crawl: Source {
     var done = 0
     /// What is to be said of places at the end.
     var notices: [String] = []
+    /// What has become of pages that earlier rounds have left, and of new ones.
+    var changes: [WatchRun.Change: Int] = [:]
     /// URLs that were not followed, by reason.
     private(set) var skipped: [String: Int] = [:]
     /// The first requests wait for it: one may have been under way when an earlier run was killed.
@@ -124,6 +126,12 @@ final class Crawl: Source {
     }
 
     func count(_ pages: Int, of place: String) { self.place(place).pages += pages }
+
+    /// Has everything asked for again that is known; the state is to be loaded then.
+    func beginRound() throws(FetchError) {
+        try file.beginRound()
+        (places, turn) = ([:], [])
+    }
 
     // MARK: Seeds
 
@@ -345,13 +353,17 @@ final class Crawl: Source {
     }
 
     private func mirrorPath(_ uri: URI) throws(FetchError) -> String {
+        try mirrorNames(uri).joined(separator: "/")
+    }
+
+    /// The directory of the mirror, and the names in it that lead to a page.
+    func mirrorNames(_ uri: URI) throws(FetchError) -> [String] {
         guard let directory = rules.mirror, let scheme = registry[uri.scheme]?.scheme else {
-            return rules.mirror ?? ""
+            return [rules.mirror ?? ""]
         }
         let key = CrawlKey(uri, scheme, scheme.crawling)
         let index = scheme.crawling?.indexName ?? "index"
-        let names = try MirrorName.components(of: key, index: index)
-        return ([directory] + names).joined(separator: "/")
+        return [directory] + (try MirrorName.components(of: key, index: index))
     }
 
     func skip(_ entry: CrawlFile.Entry, _ reason: String) throws(FetchError) {

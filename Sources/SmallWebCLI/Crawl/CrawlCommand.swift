@@ -21,6 +21,10 @@ struct CrawlSettings: Sendable {
     /// For `get`: true to ask for robots files.
     var obeysRobots = false
     var addsSeeds = false
+    /// True to begin a round once the one before is over.
+    var updates = false
+    /// True to remove the files of pages that are gone.
+    var deletes = false
     var mirror: String?
     /// True to take links alone, and nothing that pages embed.
     var leavesOutEmbedded = false
@@ -86,8 +90,9 @@ struct CrawlCommand: Sendable {
         settings.fetch.redirects.judges = true
         settings.output.followsLinks = true
         settings.output.keepsParts = false
-        // The state says what is done, not the files.
-        settings.output.existing = .asNamed
+        // The state says what is done, not the files; one with the same bytes keeps its time.
+        settings.output.existing = settings.crawl.mirror == nil ? .asNamed : .updated
+        settings.crawl.deletes = settings.fetch.deletes
         settings.output.createsDirectories = true
         if settings.crawl.mirror == nil && settings.usualDestination == .standardOutput {
             settings.records.options.body = .none
@@ -99,6 +104,10 @@ struct CrawlCommand: Sendable {
         try GetCommand.check(operands)
         guard settings.fetch.served == nil || settings.crawl.checks else {
             throw usageError("a crawl of a directory is for --check")
+        }
+        let mayDelete = settings.crawl.updates && settings.crawl.mirror != nil
+        guard mayDelete || !settings.crawl.deletes else {
+            throw usageError("a crawl deletes the files of pages that are gone", hint: Advice.gone)
         }
         var settings = settings
         settings.crawl.fillsNewArchive =
@@ -145,7 +154,15 @@ struct CrawlCommand: Sendable {
         }
         var counts: [(name: String, pages: Int)] = []
         try file.load(onPlace: { counts.append(($0, $1)) })
+        let isOver = file.isEnded || crawl.waiting == 0
         try begin(file, seeds, settings.crawl, isOver: crawl.waiting == 0)
+        let isContinued = settings.crawl.updates && !isOver
+        if settings.crawl.updates, isOver, file.next > 0 {
+            try crawl.beginRound()
+            counts = []
+            try file.load(onPlace: { counts.append(($0, $1)) })
+        }
+        try file.findContents()
         if file.next > 0 { for place in counts { crawl.count(place.pages, of: place.name) } }
         // From here on it is the state that has them wait: a kill would leave a part of an archive.
         for offset in file.lost {
@@ -173,7 +190,7 @@ struct CrawlCommand: Sendable {
             writer.member("waiting", waiting)
             writer.member("places_left", array: left) { $0.value($1.name) }
         }
-        if settings.messages.showsNotes { try say(crawl, waiting, left) }
+        if settings.messages.showsNotes { try say(crawl, waiting, left, isContinued) }
         return status
     }
 
@@ -276,9 +293,7 @@ struct CrawlCommand: Sendable {
         wanted.limits.lists = lists.filter { !$0.value.isEmpty }
         guard let rules = file.rules else {
             guard file.lastChange == 0 else {
-                throw usageError(
-                    "\(file.path) is not the state of a crawl",
-                    hint: Advice.otherState)
+                throw file.foreignError
             }
             return try file.append(wanted)
         }
@@ -293,7 +308,8 @@ struct CrawlCommand: Sendable {
                 "the state \(file.path) is of a crawl \(rules.checks ? "with" : "without") --check",
                 hint: Advice.otherState)
         }
-        if let option = wanted.limits.option(widerThan: rules.limits), !(isOver && asked.checks) {
+        let isAgain = isOver && asked.checks && !asked.updates
+        if let option = wanted.limits.option(widerThan: rules.limits), !isAgain {
             throw usageError(
                 "the state \(file.path) was filled with another --\(option), and does not have "
                     + "what that left out",
@@ -308,7 +324,6 @@ struct CrawlCommand: Sendable {
                 hint: Advice.addedSeed)
         }
         wanted.seeds = rules.seeds + others
-        let isAgain = isOver && asked.checks
         if isAgain { try file.clear() }
         if isAgain || wanted != rules { try file.append(wanted) }
     }
@@ -321,6 +336,7 @@ struct CrawlCommand: Sendable {
         let (seeds, unread) = try crawl.failedSeeds(crawl.file.rules?.seeds ?? [])
         if settings.crawl.checks { verdict = try LinkCheck(crawl).report(seeds, verdict) }
         let isStopped = engine.isStopping || crawl.isCut || engine.tally.postponed > 0
+        if !isStopped { try crawl.file.endRun() }
         if isStopped, crawl.waiting > crawl.failed { verdict.miss(.unasked) }
         for url in unread {
             Messages(settings.messages).error(
@@ -333,11 +349,21 @@ struct CrawlCommand: Sendable {
     }
 
     private func say(
-        _ crawl: Crawl, _ waiting: Int, _ left: [(name: String, reason: String)]
+        _ crawl: Crawl, _ waiting: Int, _ left: [(name: String, reason: String)],
+        _ isContinued: Bool
     ) throws(FetchError) {
         var words = ["\(crawl.done) page\(crawl.done == 1 ? "" : "s"), waiting: \(waiting)"]
         if crawl.done == 0, waiting == 0 {
-            words.append("nothing is left; to fetch all of it again, remove \(crawl.file.path)")
+            words.append("the crawl is over, nothing is left: \(Advice.nextRound)")
+        }
+        if crawl.file.round > 1 {
+            let counts = [WatchRun.Change.new, .changed, .unchanged, .gone].map { change in
+                "\(change.rawValue) \(crawl.changes[change, default: 0])"
+            }
+            words.append("round \(crawl.file.round): \(counts.joined(separator: ", "))")
+        }
+        if isContinued {
+            words.append("a round that was not over went on: \(Advice.nextRound)")
         }
         let reasons = crawl.skipped.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         if !reasons.isEmpty {

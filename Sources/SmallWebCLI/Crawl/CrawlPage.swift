@@ -19,6 +19,10 @@ final class CrawlPage: Output, PageSink {
     private var found: [UInt8] = []
     /// Where the page redirects to.
     private var target: String?
+    /// What an earlier round has left of the page, and this one.
+    private var (last, content) = (CrawlFile.Content?.none, CrawlFile.Content())
+    /// Of the body; `nil` before the head of a page that comes, and without libcrypto.
+    private var digest: Digest?
     private var result: (attempt: Attempt, outcome: Outcome)?
     private var verdict = Crawl.Verdict.done
     /// True once nothing else is wanted of the reply.
@@ -35,7 +39,8 @@ final class CrawlPage: Output, PageSink {
             // A run that was killed has left it; no other process writes here.
             unlink(FileOutput.partName(path))
         }
-        (page, target, isEnough) = (nil, nil, false)
+        (page, target, isEnough, digest) = (nil, nil, false, nil)
+        last = crawl.file.content(entry.n)
         try writeFound()
         if crawl.file.begun.remove(entry.n) != nil {
             // The links of an attempt that did not come to its end.
@@ -43,7 +48,20 @@ final class CrawlPage: Output, PageSink {
         }
         let step = try inner.begin(job)
         guard case .fetch(let reply) = step else { return step }
-        return .fetch(reply.watched(by: self, to: crawl.request(reply.request, at: place)))
+        var request = crawl.request(reply.request, at: place)
+        // Another run may have left the file without the line of the page.
+        request.validator = crawl.validator(entry, last, request)
+        return .fetch(reply.watched(by: self, to: request))
+    }
+
+    func take(_ event: Event) {
+        switch event {
+        case .head(let head):
+            let isPage = head.replyClass == .success && !head.isUnchanged && !entry.isOutside
+            digest = isPage ? try? Digest(.sha256) : nil
+        case .body(let bytes): digest?.update(bytes)
+        default: break
+        }
     }
 
     var pageSink: (any PageSink)? { isAnswer ? self : nil }
@@ -95,6 +113,12 @@ final class CrawlPage: Output, PageSink {
 
     /// The result, or that of a reply whose links have all come, however its body ended.
     private func judged(_ result: Attempt) -> Attempt {
+        if crawl.file.round > 1, inner.log?.recalled?.isStale ?? false {
+            return .failed(
+                FetchError(
+                    .temporaryFailure, .header,
+                    "the server does not answer; the cache has an earlier page"))
+        }
         let isReadable = page?.readsLinks ?? true
         guard let log = inner.log, isEnough || !crawl.needsBodies && isAnswer && !isReadable,
             isEnough || result.outcome != .interrupted
@@ -133,9 +157,36 @@ final class CrawlPage: Output, PageSink {
         case .done, .failed: break
         case .again, .skipped, .left: return .ok
         }
+        content = content(of: result)
+        inner.recorder?.change = content.change?.rawValue
         let outcome = try await inner.conclude(result, job)
         self.result = (result, outcome)
         return outcome
+    }
+
+    private func content(of result: Attempt) -> CrawlFile.Content {
+        var content = CrawlFile.Content()
+        (content.outcome, content.target) = (target == nil ? result.outcome : .ok, target)
+        guard content.outcome.lasts else { return content }
+        let head = inner.log?.head
+        var isUnchanged = head?.isUnchanged ?? false
+        if isUnchanged {
+            (content.size, content.sha256) = (last?.size, last?.sha256)
+            content.validator = last?.validator
+        } else if content.outcome == .ok, !isEnough, target == nil {
+            content.sha256 = digest?.finish().hex
+            let isWhole = result.ending?.completeness == .complete && facts(.ok).isEmpty
+            let validator = head?.validator ?? ""
+            let isShort = 1...CrawlFile.validatorBytesMax ~= validator.utf8.count
+            content.validator = isWhole && !entry.isOutside && isShort ? validator : nil
+            // A version before rounds has kept no hash, but the file.
+            isUnchanged = inner.isUnchanged && last?.sha256 == nil
+        }
+        if crawl.file.round > 1 {
+            content.compare(
+                with: last, isUnchanged: isUnchanged, isMissing: head?.isMissing ?? false)
+        }
+        return content
     }
 
     func deliver() async throws(FetchError) {
@@ -152,16 +203,27 @@ final class CrawlPage: Output, PageSink {
         if let failure = context.settings.archive.cache?.failure { throw failure }
         if !crawl.rules.checks { try await inner.deliver() }
         if !context.writesRecords && !crawl.rules.checks {
-            let size = inner.log?.bodyBytes ?? 0
-            let row = "\(outcome.rawValue)\t\(size)\t\(TerminalText.escapeLine(entry.url))\n"
+            let word = content.change?.rawValue ?? outcome.rawValue
+            let size = content.size ?? inner.log?.bodyBytes ?? 0
+            var row = "\(word)\t\(size)\t\(TerminalText.escapeLine(entry.url))"
+            if content.change == .gone, let seen = content.seen {
+                row +=
+                    "\t\(inner.log?.head?.status.map(String.init) ?? "-")"
+                    + "\t\(UTCDate.second(seen))"
+            }
+            row += "\n"
             try StandardStream.output.write(Array(row.utf8)[...], isWhole: true, Patience())
         }
         // A better way to it has been found meanwhile: it is asked again for its links.
         guard !crawl.file.isOutdated(entry) else { return try writeFound() }
+        let isGone = content.seen != nil && [.gone, .unchanged].contains(content.change)
+        // First: a page whose line is there is not asked for again.
+        if isGone, crawl.rules.deletes { try crawl.removeFile(of: entry.url) }
         try crawl.file.append(
             found
                 + crawl.file.line(
-                    of: entry, attempt, outcome, inner.log, target: target, facts: facts(outcome)))
+                    of: entry, attempt, outcome, inner.log, content, facts: facts(outcome)))
+        crawl.count(content.change)
     }
 
     private func facts(_ outcome: Outcome) -> [StaticString] {

@@ -79,7 +79,7 @@ struct LinkCheck {
             if let n = CrawlFile.url(in: line, after: end)?.n { counts[n] = nil }
         }
         guard line.starts(with: CrawlFile.link), let link = try? JSONValue.parse(line),
-            let n = link["n"]?.int, let page = pages[n], offset > page
+            let n = link["n"]?.int, let page = pages[n], offset > max(page, crawl.file.roundOffset)
         else { return }
         let index = counts[n, default: 0]
         counts[n] = index + 1

@@ -160,9 +160,9 @@ package struct Option: Sendable, Adjustable {
             failEarly = "fail-early", ledger, only, stopKnown = "stop-known", shard, deadline,
             exitStatus = "exit-status", authority
         case format, maxEntries = "max-entries", new, under, state, name, diff, links, ignore,
-            every, exec
+            every, exec, crawl
         case scope, depth, maxPages = "max-pages", perHostPages = "per-host-pages", include,
-            exclude, types, robots, `as`, add, check, mirror,
+            exclude, types, robots, `as`, add, check, mirror, update,
             noEmbedded = "no-embedded"
         case warc, warcSecrets = "warc-secrets", replay, replayLoose = "replay-loose", cache,
             cacheSize = "cache-size", maxAge = "max-age", offline

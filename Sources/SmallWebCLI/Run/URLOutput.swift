@@ -24,6 +24,8 @@ final class URLOutput: Output {
     private var header: HeldHeader?
     private var attempted: Attempted?
     private var path: String?
+    /// True if the file was left alone, as nothing has changed.
+    private(set) var isUnchanged = false
     /// A file with an incomplete body, for `-C -`.
     private(set) var leftover: String?
     /// Set by ``conclude(_:_:)``: the outcome, and true if the failure concerns this URL alone.
@@ -160,7 +162,8 @@ final class URLOutput: Output {
         if result.ending != nil {
             path = attempted.sink.path
             settings.output.page?.path = path
-            recorder?.isUnchanged = attempted.sink.isUnchanged
+            isUnchanged = attempted.sink.isUnchanged
+            recorder?.isUnchanged = isUnchanged
             if plan.form == .page { recorder?.body.renderedBytes = attempted.sink.bytesWritten }
         }
         if settings.output.existing == .updated, let ending = result.ending, let path,

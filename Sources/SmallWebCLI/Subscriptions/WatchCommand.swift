@@ -7,7 +7,13 @@ extension Command {
     static let watch = Command(
         "watch URL…", taker: .watch
     ) { settings, operands throws(FetchError) in
-        try SubscriptionCommand(settings, operands, .watch).run()
+        guard let state = settings.feeds.crawl else {
+            return try SubscriptionCommand(settings, operands, .watch).run()
+        }
+        guard operands.isEmpty else { throw usageError("the pages are those of the crawl") }
+        return try FetchRun.run(settings) { settings, _ throws(FetchError) in
+            try CrawlFile.reportNews(state, settings)
+        }
     }.with(
         \.mainOptions, ["diff", "links", "ignore", "every", "exec", "under", "state", "name"])
 }

@@ -183,41 +183,13 @@ final class WatchRun: SubscriptionRun {
             return try StandardStream.output.write(
                 record(news, visit)[...], isWhole: true, patience)
         }
-        let url = visit.asked.url.map(URI.display) ?? ""
-        let isShown = subscription.context.isWatched
-        var lines: [UInt8] = []
-        lines.append(isShown ? Help.padded(news.change.rawValue, 10) : news.change.rawValue + "\t")
-        lines.append(TerminalText.escapeLine(url) + "\n")
-        for link in news.added ?? [] { lines.append("+\(link)\n") }
-        for link in news.removed ?? [] { lines.append("-\(link)\n") }
-        lines += news.difference ?? []
+        let lines = news.lines(
+            visit.asked.url.map(URI.display) ?? "", isShown: subscription.context.isWatched)
         try StandardStream.output.writeForeign(lines, isWhole: true, patience)
     }
 
     private func record(_ news: News, _ visit: Visit<WatchedPage>) -> [UInt8] {
-        JSONWriter.line { writer in
-            writer.begin("watch", visit.asked.subject)
-            writer.member("url", (visit.key ?? visit.asked.url).map(URI.display))
-            writer.member("change", news.change.rawValue)
-            writer.member("size", news.size)
-            writer.member("sha256", news.sha256)
-            writer.member("exit", Int(news.exit.exitStatus))
-            writer.member("outcome", news.exit.rawValue)
-            writer.member("last", object: news.last) { writer, last in
-                writer.member("date", last.time.map(UTCDate.second))
-                writer.member("size", last.size)
-                writer.member("sha256", last.sha256)
-                writer.member("exit", last.exit)
-            }
-            if rules.keepsText {
-                writer.member(
-                    "diff", news.difference.map { String(decoding: $0, as: UTF8.self) })
-            }
-            if rules.comparesLinks {
-                writer.member("added", array: news.added ?? []) { $0.value($1) }
-                writer.member("removed", array: news.removed ?? []) { $0.value($1) }
-            }
-        }
+        news.record(visit.asked.subject, visit.key ?? visit.asked.url, rules)
     }
 
     /// Runs the command of `--exec`, if there is one.
@@ -233,6 +205,45 @@ final class WatchRun: SubscriptionRun {
         subscription.messages.error(visit.asked.url, error)
         self.problem = error
         return false
+    }
+}
+
+extension WatchRun.News {
+    func lines(_ url: String, isShown: Bool) -> [UInt8] {
+        var lines: [UInt8] = []
+        lines.append(isShown ? Help.padded(change.rawValue, 10) : change.rawValue + "\t")
+        lines.append(TerminalText.escapeLine(url) + "\n")
+        for link in added ?? [] { lines.append("+\(link)\n") }
+        for link in removed ?? [] { lines.append("-\(link)\n") }
+        return lines + (difference ?? [])
+    }
+
+    /// - Parameter rules: Say what else than bodies is compared; `nil` for nothing.
+    func record(
+        _ subject: RecordSubject, _ url: String?, _ rules: ComparisonRules? = nil
+    ) -> [UInt8] {
+        JSONWriter.line { writer in
+            writer.begin("watch", subject)
+            writer.member("url", url.map(URI.display))
+            writer.member("change", change.rawValue)
+            writer.member("size", size)
+            writer.member("sha256", sha256)
+            writer.member("exit", Int(exit.exitStatus))
+            writer.member("outcome", exit.rawValue)
+            writer.member("last", object: last) { writer, last in
+                writer.member("date", last.time.map(UTCDate.second))
+                writer.member("size", last.size)
+                writer.member("sha256", last.sha256)
+                writer.member("exit", last.exit)
+            }
+            if rules?.keepsText ?? false {
+                writer.member("diff", difference.map { String(decoding: $0, as: UTF8.self) })
+            }
+            if rules?.comparesLinks ?? false {
+                writer.member("added", array: added ?? []) { $0.value($1) }
+                writer.member("removed", array: removed ?? []) { $0.value($1) }
+            }
+        }
     }
 }
 

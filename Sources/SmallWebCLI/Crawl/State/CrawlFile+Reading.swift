@@ -8,7 +8,7 @@ extension CrawlFile {
     static let found = line("found")
     static let link = line("link")
     static let ends = ["response", "error", "skip"].map(line)
-    private static let (urlMember, outcomeMember) = (member("url"), member("outcome"))
+    static let (urlMember, outcomeMember) = (member("url"), member("outcome"))
     /// Longest line that is read back; ``CrawlTraps`` has shorter URLs.
     private static let lineBytesMax = 4096
 
@@ -34,8 +34,14 @@ extension CrawlFile {
         // The last lines of URLs that have several.
         var latest: [UInt64: Int] = [:]
         try lines.forEachLine { line, offset throws(FetchError) in
+            isEnded = line.starts(with: Self.end)
             guard let found = Self.url(in: line, after: Self.found) else {
-                return try take(line)
+                let before = round
+                try take(line, at: offset)
+                guard round > before else { return }
+                for entry in waiting { known.reopen(entry.hash) }
+                for hash in ways.keys { ways[hash]?.isEnd = false }
+                return gone = []
             }
             next = max(next, found.n + 1)
             let (hash, isNew) = (hash(found.url), !known.contains(hash(found.url)))
@@ -84,7 +90,7 @@ extension CrawlFile {
     }
 
     /// Takes a line that finds no URL.
-    private func take(_ line: ArraySlice<UInt8>) throws(FetchError) {
+    private func take(_ line: ArraySlice<UInt8>, at offset: Int) throws(FetchError) {
         // The word of the type tells most lines apart.
         let initial = line.dropFirst(9).first
         for start in Self.ends where start[9] == initial {
@@ -95,7 +101,7 @@ extension CrawlFile {
         if line.starts(with: Self.link) {
             if let (n, _, _) = Self.url(in: line, after: Self.link) { begun.insert(n) }
         } else if !line.allSatisfy(ASCII.isSpace) {
-            try take(record: line)
+            try take(record: line, at: offset)
         }
     }
 
@@ -140,12 +146,11 @@ extension CrawlFile {
         return isMarkup
     }
 
-    private func take(record line: ArraySlice<UInt8>) throws(FetchError) {
+    private func take(record line: ArraySlice<UInt8>, at offset: Int) throws(FetchError) {
         guard let record = try? JSONValue.parse(line), case .number("1")? = record["v"],
             let type = record["type"]?.string
         else {
-            throw usageError(
-                "\(path) is not the state of a crawl", hint: Advice.otherState)
+            throw foreignError
         }
         switch type {
         case "crawl":
@@ -166,8 +171,14 @@ extension CrawlFile {
                 case .number(let time)? = record["time"]?["start"], let start = Double(time)
             else { return }
             robots.append((place, record["lines"]?.strings ?? [], Int(start)))
+        case "round": (round, roundOffset) = (round + 1, offset)
         default: break
         }
+    }
+
+    /// The error for a file of something else.
+    var foreignError: FetchError {
+        usageError("\(path) is not the state of a crawl", hint: Advice.otherState)
     }
 
     /// The number and the URL of a line in the form in which they are written here, and what is
@@ -185,7 +196,7 @@ extension CrawlFile {
         return url.firstIndex(of: UInt8(ascii: "\"")).map { (n, url[..<$0], url[($0 + 1)...]) }
     }
 
-    private static func outcome(in rest: ArraySlice<UInt8>) -> Outcome? {
+    static func outcome(in rest: ArraySlice<UInt8>) -> Outcome? {
         let word = rest.dropFirst(outcomeMember.count).prefix { $0 != UInt8(ascii: "\"") }
         return word.elementsEqual("ok".utf8)
             ? .ok : Outcome(rawValue: String(decoding: word, as: UTF8.self))
@@ -246,7 +257,9 @@ extension CrawlFile {
     /// - Throws: `read`, `interrupted`.
     func ends(of wanted: Set<UInt64>? = nil) throws(FetchError) -> [UInt64: End] {
         var ends: [UInt64: End] = [:]
-        try lines.forEachLine { line, _ throws(FetchError) in
+        try lines.forEachLine { line, offset throws(FetchError) in
+            // What it was before the round is not what it is.
+            if offset == roundOffset { ends = [:] }
             for start in Self.ends where start[9] == line.dropFirst(9).first {
                 guard let (_, url, rest) = Self.url(in: line, after: start) else { continue }
                 let hash = hash(url)
@@ -302,7 +315,7 @@ extension Outcome {
 
 extension ArraySlice<UInt8> {
     /// The first occurrence of `text` in a short slice.
-    fileprivate func range(ofText text: String) -> Range<Int>? {
+    func range(ofText text: String) -> Range<Int>? {
         indices.first { self[$0...].starts(with: text.utf8) }.map { $0..<$0 + text.utf8.count }
     }
 }
@@ -311,7 +324,7 @@ extension JSONValue {
     var int: Int? { if case .number(let text) = self { Int(text) } else { nil } }
 
     /// The strings of an array.
-    fileprivate var strings: [String]? {
+    var strings: [String]? {
         guard case .array(let values) = self else { return nil }
         return values.compactMap(\.string)
     }

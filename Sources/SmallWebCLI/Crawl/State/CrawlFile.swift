@@ -100,6 +100,14 @@ final class CrawlFile: @unchecked Sendable {
     var places: [(name: String, pages: Int)] = []
     var placeNumbers: [Int: UInt32] = [:]
     var rules: Rules?
+    /// Number of the present round, and where its line is.
+    var (round, roundOffset) = (1, 0)
+    /// True if the last run has left nothing unasked but what failed.
+    var isEnded = false
+    /// Where the lines of pages are that earlier rounds have left, by number.
+    var contents: [Int: Int] = [:]
+    /// Numbers of pages that are to be read again, whether they have changed or not.
+    var begunAgain: Set<Int> = []
     /// Rules of robots files by place, with the Unix seconds of their requests.
     var robots: [(place: String, lines: [String], time: Int)] = []
     /// Pauses that servers have asked for, in seconds from a Unix time.
@@ -251,17 +259,17 @@ final class CrawlFile: @unchecked Sendable {
     /// The line of a page that has ended. It is not asked for again if its outcome lasts.
     ///
     /// - Parameters:
-    ///   - target: The URL that it redirects to, in normal form.
+    ///   - content: Has the URL that it redirects to in normal form.
     ///   - facts: Members that are true: `ok` for a success that did not end well, `omitted` for a
     ///     body that was not wanted, `unread` for a type whose links are not read.
     func line(
         of entry: Entry, _ result: Attempt, _ outcome: Outcome, _ log: FetchLog?,
-        target: String? = nil, facts: [StaticString] = []
+        _ content: Content, facts: [StaticString]
     ) -> [UInt8] {
         let hash = hash(entry.url)
         if outcome.lasts {
             _ = known.insert(hash, isDone: true)
-            ways[hash]?.isEnd = target == nil
+            ways[hash]?.isEnd = content.target == nil
             begun.remove(entry.n)
         }
         return padded(
@@ -272,12 +280,16 @@ final class CrawlFile: @unchecked Sendable {
                 writer.member("time", object: log?.timings) { writer, timings in
                     writer.member("start", seconds: timings.startTime)
                 }
-                writer.member("size", log?.bodyBytes)
+                writer.member("size", content.size ?? log?.bodyBytes)
+                if let hash = content.sha256 { writer.member("sha256", hash) }
+                if let validator = content.validator { writer.member("validator", validator) }
+                if let change = content.change { writer.member("change", change.rawValue) }
+                if let seen = content.seen { writer.member("seen", seen) }
                 for fact in facts { writer.member(fact, true) }
                 if let pause = log?.head?.retryAfter, outcome == .temporaryFailure {
                     writer.member("retry_after", Int(pause.inSeconds.rounded(.up)))
                 }
-                if let target { writer.member("to", target) }
+                if let target = content.target { writer.member("to", target) }
             })
     }
 
@@ -338,8 +350,13 @@ final class CrawlFile: @unchecked Sendable {
     /// - Throws: `write`.
     func clear() throws(FetchError) {
         try lines.clear()
+        forget()
+    }
+
+    func forget() {
         (next, known, rules, robots) = (0, KnownURLs(), nil, [])
         (ways, begun, pauses, lost) = ([:], [], [:], [])
+        (round, roundOffset, contents, begunAgain) = (1, 0, [:], [])
     }
 
     /// Adds lines with one call; the URLs that they find wait from now on. After a failure the file
@@ -351,9 +368,12 @@ final class CrawlFile: @unchecked Sendable {
         guard !added.isEmpty else { return }
         let start = lines.end
         try lines.append(added)
+        isEnded = false
         for line in added.split(separator: ASCII.lineFeed) {
             try onLine?(line)
-            if waits, let (_, url, _) = Self.url(in: line, after: Self.found) {
+            guard let (n, url, _) = Self.url(in: line, after: Self.found) else { continue }
+            if contents[n] != nil { begunAgain.insert(n) }
+            if waits {
                 let depth = keepsDepths ? ways[hash(url)]?.depth : nil
                 let place = String(decoding: Self.place(url), as: UTF8.self)
                 onWaiting(place, start + line.startIndex, depth)
@@ -362,7 +382,7 @@ final class CrawlFile: @unchecked Sendable {
     }
 
     /// Fills a line with blanks before its end.
-    private func padded(_ line: [UInt8]) -> [UInt8] {
+    func padded(_ line: [UInt8]) -> [UInt8] {
         let missing = (Self.unit - line.count % Self.unit) % Self.unit
         return line.dropLast() + [UInt8](repeating: ASCII.space, count: missing)
             + [ASCII.lineFeed]

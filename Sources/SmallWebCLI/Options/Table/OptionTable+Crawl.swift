@@ -43,6 +43,7 @@ extension Option {
                 settings.crawl.roles = value
             }
         ).with(\.values, .someOf { roles }),
+        Option(.update, .crawl, .flag { $0.crawl.updates = $1 }),
         Option(.add, .crawl, .flag { $0.crawl.addsSeeds = $1 }),
         Option(.check, .crawl, .flag { $0.crawl.checks = $1 }),
         Option(

@@ -10,6 +10,8 @@ struct FeedSettings: Sendable {
     var heading: String?
     var stateFile: String?
     var stateName: String?
+    /// The state of a crawl to tell the news of.
+    var crawl: String?
 
     var showsDifference = false
     var comparesLinks = false
@@ -36,6 +38,8 @@ extension Option {
             .value("NAME") { settings, value throws(FetchError) in
                 settings.feeds.stateName = try OptionValue.stateName(value)
             }),
+        Option(.crawl, .feeds.with(takers: .watch), .value("STATE") { $0.feeds.crawl = $1 })
+            .with(\.values, .files),
         Option(.diff, .feeds.with(takers: .watch), .flag { $0.feeds.showsDifference = $1 }),
         Option(.links, .feeds.with(takers: .watch), .flag { $0.feeds.comparesLinks = $1 }),
         Option(

@@ -42,6 +42,10 @@ extension Rule {
         Rule(.rivals, [.state, .name], hint: "--state is a file, --name is for one of smallweb's"),
         Rule(.rivals, [.config, .noConfig]),
         Rule(.rivals, [.json, .opml]),
+        Rule(
+            .rivals, [.crawl],
+            [.diff, .links, .ignore, .every, .exec, .under, .state, .name, .inputFile],
+            hint: "the state of a crawl has what its last round has found"),
         // The manual says which of them decides.
         Rule(.overrides, [.pin, .trust]),
         Rule(.overrides, [.pin, .insecure]),

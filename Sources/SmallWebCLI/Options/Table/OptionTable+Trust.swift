@@ -50,7 +50,9 @@ extension Option {
             .keyPasswordFile, .store.with(takers: .fetches, scope: .url),
             .value("FILE") { $0.connection.keyPasswordFile = $1 }),
         Option(.keyType, .store, .choice("TYPE") { $0.stores.keyType = $1 }),
-        Option(.delete, .uploads, .flag { $0.fetch.deletes = $1 }),
+        Option(
+            .delete, .uploads.with(takers: [.put, .explain, .crawl]),
+            .flag { $0.fetch.deletes = $1 }),
     ]
 }
 

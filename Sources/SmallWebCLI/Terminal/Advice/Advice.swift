@@ -7,6 +7,8 @@ enum Advice {
     static let thatState = "use that one, or \(otherState)"
     static let busyState = "wait for its end, or \(otherState)"
     static let repeatedLimit = "repeat it, or \(otherState), or remove this one"
+    static let nextRound = "--update asks for all of it again"
+    static let gone = "--delete needs --mirror and --update"
     static let addedSeed = "--add adds it, --state names another file"
     static let noHomeForState = "set HOME, or name a file with --state"
     static let noHomeForKeys = "set HOME, or name the file with --known-hosts"
