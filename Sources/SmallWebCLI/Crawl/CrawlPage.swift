@@ -180,7 +180,7 @@ final class CrawlPage: Output, PageSink {
             let isShort = 1...CrawlFile.validatorBytesMax ~= validator.utf8.count
             content.validator = isWhole && !entry.isOutside && isShort ? validator : nil
             // A version before rounds has kept no hash, but the file.
-            isUnchanged = inner.isUnchanged && last?.sha256 == nil
+            isUnchanged = inner.isUnchanged && last?.sha256 == nil && last?.target == nil
         }
         if crawl.file.round > 1 {
             content.compare(
