@@ -57,7 +57,7 @@ package final class Recorder {
     package var queueSeconds = 0.0
     /// True if the file for the body has the same bytes already.
     package var isUnchanged = false
-    /// What has become of the page since the round before of a crawl.
+    /// The change of the page since the round before, of a crawl.
     package var change: String?
 
     /// - Parameters:

@@ -6,7 +6,7 @@ internal import SmallWebArchive
 // Pages that an earlier round has left.
 extension Crawl {
     /// The validator to ask with; `nil` for a page that is to come whole, since its links are to be
-    /// read, or since what this run fills does not have it as the state says.
+    /// read, or since the mirror or archive does not have it as the state says.
     ///
     /// - Parameter request: Has the validator of the page's file.
     func validator(
@@ -20,8 +20,8 @@ extension Crawl {
         return Request.Validator(text, of: request.uri)
     }
 
-    /// Removes the file of a page that is gone, and directories that are empty then. What a
-    /// symbolic link leads to stays.
+    /// Removes the file of a page that is gone, and directories that are empty then; nothing behind
+    /// a symbolic link.
     ///
     /// - Throws: `write`.
     func removeFile(of url: String) throws(FetchError) {
@@ -43,7 +43,7 @@ extension Crawl {
         for place in places.dropLast().reversed() where rmdir(place) != 0 { return }
     }
 
-    /// Counts what has become of a page.
+    /// Counts the change of a page.
     func count(_ change: WatchRun.Change?) {
         if let change { changes[change, default: 0] += 1 }
     }

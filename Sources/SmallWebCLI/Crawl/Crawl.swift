@@ -37,7 +37,7 @@ final class Crawl: Source {
     var done = 0
     /// What is to be said of places at the end.
     var notices: [String] = []
-    /// What has become of pages that earlier rounds have left, and of new ones.
+    /// Changes of pages since the rounds before, and new ones.
     var changes: [WatchRun.Change: Int] = [:]
     /// URLs that were not followed, by reason.
     private(set) var skipped: [String: Int] = [:]

@@ -152,18 +152,7 @@ struct CrawlCommand: Sendable {
         if context.writesRecords && settings.records.options.includesEvents {
             file.onLine = Self.echo
         }
-        var counts: [(name: String, pages: Int)] = []
-        try file.load(onPlace: { counts.append(($0, $1)) })
-        let isOver = file.isEnded || crawl.waiting == 0
-        try begin(file, seeds, settings.crawl, isOver: crawl.waiting == 0)
-        let isContinued = settings.crawl.updates && !isOver
-        if settings.crawl.updates, isOver, file.next > 0 {
-            try crawl.beginRound()
-            counts = []
-            try file.load(onPlace: { counts.append(($0, $1)) })
-        }
-        try file.findContents()
-        if file.next > 0 { for place in counts { crawl.count(place.pages, of: place.name) } }
+        let isContinued = try load(crawl, seeds)
         // From here on it is the state that has them wait: a kill would leave a part of an archive.
         for offset in file.lost {
             try file.append(file.line(of: file.entry(at: offset)), waits: false)
@@ -207,6 +196,25 @@ struct CrawlCommand: Sendable {
             error.hint = Advice.meant(by: url, fetcher.registry) ?? error.hint
             throw error
         }
+    }
+
+    /// Loads the state, and begins it or its next round.
+    ///
+    /// - Returns: True if another round was asked for, and the last one is not over.
+    private func load(_ crawl: Crawl, _ seeds: [String]) throws(FetchError) -> Bool {
+        let (file, rules) = (crawl.file, crawl.rules)
+        var counts: [(name: String, pages: Int)] = []
+        try file.load(onPlace: { counts.append(($0, $1)) })
+        let isOver = file.isEnded || crawl.waiting == 0
+        try begin(file, seeds, rules, isOver: crawl.waiting == 0)
+        if rules.updates, isOver, file.next > 0 {
+            try crawl.beginRound()
+            counts = []
+            try file.load(onPlace: { counts.append(($0, $1)) })
+        }
+        try file.findContents()
+        if file.next > 0 { for place in counts { crawl.count(place.pages, of: place.name) } }
+        return rules.updates && !isOver
     }
 
     /// Keys of strangers' servers are pinned next to the state, behind those that the user knows.

@@ -19,7 +19,7 @@ final class CrawlPage: Output, PageSink {
     private var found: [UInt8] = []
     /// Where the page redirects to.
     private var target: String?
-    /// What an earlier round has left of the page, and this one.
+    /// The page as an earlier round has left it, and as it is now.
     private var (last, content) = (CrawlFile.Content?.none, CrawlFile.Content())
     /// Of the body; `nil` before the head of a page that comes, and without libcrypto.
     private var digest: Digest?

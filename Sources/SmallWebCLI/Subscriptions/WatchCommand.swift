@@ -11,8 +11,8 @@ extension Command {
             return try SubscriptionCommand(settings, operands, .watch).run()
         }
         guard operands.isEmpty else { throw usageError("the pages are those of the crawl") }
-        return try FetchRun.run(settings) { settings, _ throws(FetchError) in
-            try CrawlFile.reportNews(state, settings)
+        return try FetchRun.run(settings) { settings, loop throws(FetchError) in
+            try CrawlFile.reportNews(state, RunContext(settings, settings.fetcher(loop)))
         }
     }.with(
         \.mainOptions, ["diff", "links", "ignore", "every", "exec", "under", "state", "name"])

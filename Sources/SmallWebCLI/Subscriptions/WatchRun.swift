@@ -218,7 +218,7 @@ extension WatchRun.News {
         return lines + (difference ?? [])
     }
 
-    /// - Parameter rules: Say what else than bodies is compared; `nil` for nothing.
+    /// - Parameter rules: `nil` if bodies alone are compared.
     func record(
         _ subject: RecordSubject, _ url: String?, _ rules: ComparisonRules? = nil
     ) -> [UInt8] {

@@ -6,16 +6,15 @@ internal import SmallWebRecords
 
 // `watch --crawl STATE`
 extension CrawlFile {
-    /// Prints what is new, changed or gone since the round before the last, and what has failed for
-    /// now.
+    /// Prints pages that are new, changed or gone in the last round, and those that failed for now.
     ///
     /// - Returns: The exit status.
-    static func reportNews(_ path: String, _ settings: Settings) throws(FetchError) -> Int32 {
+    static func reportNews(_ path: String, _ context: RunContext) throws(FetchError) -> Int32 {
         guard access(path, F_OK) == 0 else {
             throw FetchError(
                 .read, .input, "cannot read the state \(path)", SystemError(number: errno))
         }
-        let file = try CrawlFile(path, try settings.registry())
+        let file = try CrawlFile(path, context.fetcher.registry)
         var waiting = 0
         file.onWaiting = { _, _, _ in waiting += 1 }
         try file.load()
@@ -35,9 +34,9 @@ extension CrawlFile {
             var subject = RecordSubject(url: url)
             subject.n = n
             let text =
-                settings.records.areWanted
+                context.writesRecords
                 ? news.record(subject, url)
-                : news.lines(url, isShown: Environment.isTerminal(1))
+                : news.lines(url, isShown: context.isWatched)
             try StandardStream.output.write(text[...], isWhole: true, Patience())
         }
         if waiting > 0 { verdict.miss(file.isEnded ? .waiting : .unasked) }

@@ -258,7 +258,7 @@ extension CrawlFile {
     func ends(of wanted: Set<UInt64>? = nil) throws(FetchError) -> [UInt64: End] {
         var ends: [UInt64: End] = [:]
         try lines.forEachLine { line, offset throws(FetchError) in
-            // What it was before the round is not what it is.
+            // An end of an earlier round says nothing of this one.
             if offset == roundOffset { ends = [:] }
             for start in Self.ends where start[9] == line.dropFirst(9).first {
                 guard let (_, url, rest) = Self.url(in: line, after: start) else { continue }

@@ -20,14 +20,14 @@ extension CrawlFile {
         var sha256: String?
         /// Of a page whose links are all in the file.
         var validator: String?
-        /// `nil` in the first round, and for what is neither a page nor gone.
+        /// `nil` in the first round, and for a refusal of a page that is not missing.
         var change: WatchRun.Change?
         /// Unix seconds of the request.
         var time: Int?
         /// Unix seconds of the last request that was answered with a page, if that was another one.
         var seen: Int?
 
-        /// Compares this reply with what the rounds before have left.
+        /// Compares this reply with the rounds before.
         ///
         /// - Parameters:
         ///   - isUnchanged: True if the server, or the file of the page, says so.
@@ -53,7 +53,7 @@ extension CrawlFile {
         forget()
     }
 
-    /// Notes that a run has left nothing unasked but what failed: the next round may begin.
+    /// Notes that a run has come to its own end: the next round may begin.
     func endRun() throws(FetchError) {
         guard !isEnded else { return }
         try append("end", round)
@@ -70,7 +70,7 @@ extension CrawlFile {
                 }))
     }
 
-    /// Finds what earlier rounds have left of each page, once the file is loaded.
+    /// Finds the lines that earlier rounds have left of each page, once the file is loaded.
     ///
     /// - Throws: `read`, `interrupted`.
     func findContents() throws(FetchError) {
@@ -101,7 +101,7 @@ extension CrawlFile {
         return nil
     }
 
-    /// What the rounds before this one have left of a page; `nil` for one that they did not reach.
+    /// A page as the rounds before this one have left it; `nil` if they did not reach it.
     func content(_ n: Int) -> Content? {
         contents[n].flatMap(record(at:)).map { Content($0) }
     }

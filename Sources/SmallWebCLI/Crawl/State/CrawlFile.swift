@@ -102,7 +102,7 @@ final class CrawlFile: @unchecked Sendable {
     var rules: Rules?
     /// Number of the present round, and where its line is.
     var (round, roundOffset) = (1, 0)
-    /// True if the last run has left nothing unasked but what failed.
+    /// True if the last run has come to its own end.
     var isEnded = false
     /// Where the lines of pages are that earlier rounds have left, by number.
     var contents: [Int: Int] = [:]
