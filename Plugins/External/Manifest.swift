@@ -22,7 +22,7 @@ public struct Manifest: Sendable {
     public let version: String
     public let summary: String
     /// The program and its arguments, as written.
-    public let program: [String]
+    public package(set) var program: [String]
     public let schemes: [Scheme]
     /// Options of its requests.
     public let options: [Request.Option]

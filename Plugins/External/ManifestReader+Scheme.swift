@@ -2,15 +2,17 @@
 internal import SmallWebCore
 
 extension ManifestReader {
+    /// The members of a scheme besides `name` and `summary`.
+    static let ofScheme = [
+        "port", "transport", "trust", "path", "input", "upload", "resume", "mime", "secure_form",
+        "identities", "server_first", "query", "host", "udp_peer", "crawl",
+    ]
+
     static func scheme(
         _ reader: ManifestReader, plugin: String, _ summary: String
     ) throws(FetchError) -> (Scheme, Manifest.SchemeFacts) {
         var reader = reader
-        try reader.refuseOthers(than: [
-            "name", "port", "transport", "trust", "path", "input", "upload", "resume", "mime",
-            "secure_form", "identities", "server_first", "query", "summary", "host", "udp_peer",
-            "crawl",
-        ])
+        try reader.refuseOthers(than: ["name", "summary"] + ofScheme)
         let name = try reader.name("name")
         let word = try reader.word("transport", of: "tcp", "tls", "udp", "none")
         guard let transport = word.flatMap(Scheme.Transport.init) else {

@@ -4,7 +4,8 @@ internal import Glibc
 public import SmallWebCore
 internal import SmallWebTransport
 
-/// A folder with a plugin that is a program: its manifest, read as data. Nothing is executed.
+/// A folder with a plugin that is a program, or a single file that is one: its manifest, read as
+/// data. Nothing is executed.
 package struct PluginFolder: Sendable {
     /// Absolute, with links resolved if it exists.
     package let path: String
@@ -48,6 +49,15 @@ package struct PluginFolder: Sendable {
         return ExternalPlugin(manifest, in: path)
     }
 
+    /// The single file; `nil` for a folder.
+    ///
+    /// - Throws: `plugin` for a file that cannot be read, or is not a plugin.
+    package func script() throws(FetchError) -> (parsed: PluginScript, bytes: [UInt8])? {
+        guard fileKind(path) == S_IFREG else { return nil }
+        let bytes = try Self.bytes(of: path, "")
+        return (try PluginScript(parsing: bytes), bytes)
+    }
+
     // MARK: Consent
 
     /// Next to the folder: the paths that the user lets its program read, one a line. Only the
@@ -76,25 +86,34 @@ package struct PluginFolder: Sendable {
     private static func read(_ name: String, _ path: String) throws(FetchError) -> Manifest {
         do throws(FetchError) {
             var judge = Provenance()
-            let file = path + "/plugin.json"
+            let isScript = fileKind(path) == S_IFREG
+            let file = isScript ? path : path + "/plugin.json"
             guard try judge.follow(name) != nil, try judge.follow(file) != nil else {
                 let reason = SystemError(number: ENOENT).sentence
                 throw .plugin(access(path, F_OK) == 0 ? "plugin.json: \(reason)" : reason)
             }
-            let text: [UInt8]
-            do throws(SystemError) {
-                text = try FileBytes.read(file, limit: Manifest.bytesMax)
-            } catch {
-                let isLarge = error.number == EFBIG
-                throw .plugin("plugin.json" + (isLarge ? " is too large" : ": \(error.sentence)"))
+            let text = try bytes(of: file, isScript ? "" : "plugin.json: ")
+            var manifest: Manifest
+            if isScript {
+                manifest = try PluginScript(parsing: text).manifest
+                manifest.program = [path]
+            } else {
+                manifest = try Manifest(parsing: text)
             }
-            let manifest = try Manifest(parsing: text)
             if let isTaken = PluginFolders.isTaken.withLock({ $0 }) {
                 try manifest.refuseOptions(where: isTaken)
             }
             return manifest
         } catch {
             throw naming(path, error)
+        }
+    }
+
+    private static func bytes(of file: String, _ place: String) throws(FetchError) -> [UInt8] {
+        do throws(SystemError) {
+            return try FileBytes.read(file, limit: Manifest.bytesMax)
+        } catch {
+            throw .plugin(place + (error.number == EFBIG ? "it is too large" : error.sentence))
         }
     }
 

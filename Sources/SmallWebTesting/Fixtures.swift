@@ -19,6 +19,11 @@ public struct Fixtures: Sendable {
             .map { name throws(FetchError) in (name, try Self.read("\(folder)/\(name)")) }
     }
 
+    /// - Parameter file: The file in which they are.
+    package init(_ file: String, _ fixtures: [(name: String, text: [UInt8])]) {
+        (folder, files) = (file, fixtures)
+    }
+
     private static func read(_ path: String) throws(FetchError) -> [UInt8] {
         do throws(SystemError) {
             return try FileBytes.read(path, limit: .max)

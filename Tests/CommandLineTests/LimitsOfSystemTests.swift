@@ -77,7 +77,7 @@ struct LimitsOfSystemTests {
         let capsule = try Capsule()
         var words = command.split(separator: " ").map(String.init)
         if words[0] == "plugin" {
-            #expect(try smallweb.run(["plugin", "new", "hello"]).status == 0)
+            #expect(try smallweb.run(["plugin", "new", "hello/"]).status == 0)
             words.append("./hello")
         } else {
             words.append(capsule.place + "/about")

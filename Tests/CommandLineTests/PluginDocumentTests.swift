@@ -7,6 +7,8 @@ struct PluginDocument {
     /// Indented lines, by kind.
     enum Part {
         case program(String)
+        /// A plugin in one file.
+        case script(String)
         /// Last lines of a program in sh, to replace its own.
         case ending(String)
         case manifest(String)
@@ -51,7 +53,9 @@ struct PluginDocument {
     private static func part(_ lines: [String]) -> Part {
         let text = lines.joined(separator: "\n") + "\n"
         let values = lines.map { try? JSON.parse($0) }
-        if lines[0].hasPrefix("#!") { return .program(text) }
+        if lines[0].hasPrefix("#!") {
+            return text.contains("# smallweb:") ? .script(text) : .program(text)
+        }
         if lines[0].hasPrefix("n=$(") { return .ending(text) }
         if (try? JSON.parse(text))?["program"] != nil { return .manifest(text) }
         if values.allSatisfy({ $0?["type"] != nil }) { return .events(lines) }
@@ -108,6 +112,23 @@ struct PluginDocumentTests {
         }
         #expect(count == 3, "a quoted program, manifest or fixture that this test does not run")
         try test("nex")
+    }
+
+    /// Plugins in one file are run, too; the one with fixtures is an example as well.
+    @Test func thePluginsInOneFileWork() throws {
+        var count = 0
+        for case .script(let text) in try parts() {
+            try write(text, to: "nex.sh")
+            let (show, test) = (["plugin", "show", "nex.sh"], ["plugin", "test", "nex.sh"])
+            let shell = "chmod 755 nex.sh && exec \"$@\""
+            let hasFixtures = text.contains("# wire:")
+            let result = try smallweb.run(hasFixtures ? test : show, shell: shell)
+            #expect(result.status == 0, "\(result.text)\(result.errors)")
+            count += 1
+            guard hasFixtures else { continue }
+            #expect(text == (try String(contentsOfFile: Self.nex + ".sh", encoding: .utf8)))
+        }
+        #expect(count == 2)
     }
 
     /// The other ending of the program that is quoted makes an error of an empty reply.

@@ -71,7 +71,7 @@ struct PluginReportTests {
         ("sed -i 1s/sh/nosh/ hello/hello", "cannot run ./hello: the interpreter"),
     ])
     func aProgramThatCannotRunIsToldOfOnce(_ script: String, _ why: String) throws {
-        _ = try smallweb.run(["plugin", "new", "hello"])
+        _ = try smallweb.run(["plugin", "new", "hello/"])
         let result = try smallweb.run(
             ["plugin", "test", "-q", "./hello"], shell: script + " && exec \"$@\"")
         #expect(result.status == 110 && !result.text.contains("failed"), "\(result.text)")

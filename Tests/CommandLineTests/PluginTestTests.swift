@@ -76,7 +76,7 @@ struct PluginTestTests {
     }
 
     @Test func writesARecordForEachFixture() throws {
-        _ = try plugin("new", "hello")
+        _ = try plugin("new", "hello/")
         try shell("sed -i '/event\\\":\\\"body/s/Hello/Bye/' hello/fixtures/page.wire")
         let result = try plugin("test", "--json", "./hello")
         #expect(result.status == 110)

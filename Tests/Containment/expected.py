@@ -48,6 +48,7 @@ ALLOWED = [
     # Bytes of a pipe are no change of the file system that holds its name.
     ("reads/write-pipe", {"no Landlock"}),
     ("reads/*", {"neither"}),
+    ("alone/*", {"neither"}),
     ("own/*", set(MODES)),
 ]
 
@@ -57,7 +58,8 @@ NOT_NEEDED = [("own/rename", "neither"), ("own/kill-child", "neither")]
 
 # Each row, and the attempts that it sums up.
 ROWS = [
-    ("write, make or remove files", "contents/*@home contents/*@data contents/*@other"),
+    ("write, make or remove files",
+     "contents/*@home contents/*@data contents/*@other alone/write@*"),
     ("change modes, owners, times, attributes",
      "metadata/*@home metadata/*@data metadata/*@other"),
     ("rename files, make links to them", "names/*@home names/*@data names/*@other"),
@@ -72,7 +74,8 @@ ROWS = [
     ("read the home directory", "sights/read@home sights/read-link@home sights/list@home looks/config"),
     ("read stores elsewhere: `XDG_DATA_HOME`, `--known-hosts`, keys",
      "sights/read@data sights/read-link@data sights/list@data looks/known-hosts looks/identity"),
-    ("read other files of the user", "sights/read@other sights/read-link@other sights/list@other"),
+    ("read other files of the user", "sights/read@other sights/read-link@other sights/list@other"
+     " alone/read@*"),
     ("see that a file exists, its size and mode",
      "sights/stat@* sights/access@* sights/readlink@* sights/getxattr@* sights/chdir@*"),
     ("watch or lock files",

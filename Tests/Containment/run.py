@@ -258,6 +258,8 @@ class Mode:
                 self.doors()
             if wants("plugins"):
                 self.plugins()
+            if wants("alone"):
+                self.alone()
         finally:
             self.scene.close()
             self.leftovers()
@@ -462,6 +464,33 @@ class Mode:
             is_right = tested.returncode == 0 and "ok " in tested.stdout
             check(self.name, f"plugins/{folder.name}",
                   [] if is_right else [f"status {tested.returncode}: {tested.stdout[-300:]}"])
+
+    def alone(self):
+        """A plugin in one file has itself, and nothing of what lies next to it."""
+        for place in ["home", "other"]:
+            folder = self.scene.places[place]
+            script, beside, new = folder / "alone.sh", folder / "beside", folder / "new"
+            beside.write_text(f"{secret}\n")
+            script.write_text(
+                '#!/bin/sh\n# smallweb: {"scheme": "alone", "port": 0, "transport": "none"}\n'
+                f"(cat '{beside}'; ls '{folder}'; cat ./*; echo >'{new}'; echo >>'{script}') >&4\n"
+                f"grep -c 'smallweb:' '{script}' >&4\n")
+            for path in [script, beside]:
+                path.chmod(0o755)
+                os.chown(path, self.scene.user, self.scene.user)
+            before = script.read_bytes()
+            # The last of three, as the others start what starts it.
+            lacking, _, others = expected.MODES[self.name]
+            tried = subprocess.run(
+                [*self.prefix, self.without, *lacking, "--", self.smallweb, "get", "-j", "1",
+                 *["alone://h/"] * (others + 1), "--plugin", script],
+                env={"PATH": "/usr/bin:/bin", "HOME": self.scene.home, "TMPDIR": self.scene.tmp},
+                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.judge(f"alone/read@{place}", secret in tried.stdout or "beside" in tried.stdout)
+            self.judge(f"alone/write@{place}", new.exists() or script.read_bytes() != before)
+            runs = tried.stdout.splitlines().count("2")
+            check(self.name, f"after alone@{place}", [] if runs == others + 1 else [
+                f"it ran {runs} times: status {tried.returncode}: {tried.stderr[-300:]}"])
 
     def kill(self):
         exchange = Exchange(self, "kill", limit=20)

@@ -38,6 +38,22 @@ func manifest(_ input: [UInt8]) {
     check(16...4096 ~= limits.descriptors, "\(limits.descriptors) descriptors")
 }
 
+/// A file is a plugin or is refused; its parts are those of a folder, whatever the line ends.
+func pluginScript(_ input: [UInt8]) {
+    guard let script = try? PluginScript(parsing: input) else { return }
+    manifest(script.json)
+    let again = try? Manifest(parsing: script.json)
+    check(again?.name == script.manifest.name, "the manifest of the folder has another name")
+    check(script.manifest.program == ["./" + script.manifest.name], "another program")
+    check(script.fixtures.count <= 1000, "\(script.fixtures.count) fixtures")
+    let bytes = script.fixtures.reduce(0) { $0 + $1.text.count }
+    check(bytes <= input.count + 1, "fixtures of \(bytes) bytes")
+    for fixture in script.fixtures { check(fixture.text.starts(with: "url ".utf8), fixture.name) }
+    let crossed = input.flatMap { $0 == 0x0A ? [0x0D, 0x0A] : [$0] }
+    let other = try? PluginScript(parsing: crossed)
+    check(other.map { $0.json == script.json } ?? false, "line ends count")
+}
+
 /// Neither events nor errors depend on the pieces; accepted events keep the documented rules.
 func programEvents(_ input: [UInt8]) {
     guard let base = try? URI(parsing: "nex://h.test/a/b") else { fatalError("base") }

@@ -13,7 +13,7 @@ ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), '..', '..'))
 # each the corpus reaches.
 PARSERS = """
 Plugins/External/Manifest.swift Plugins/External/OpenPattern.swift
-Plugins/External/ProgramEvents.swift
+Plugins/External/PluginScript.swift Plugins/External/ProgramEvents.swift
 Plugins/Finger/FingerPlugin.swift Plugins/Gemini/GeminiHeader.swift
 Plugins/Gemini/GeminiPlugin.swift Plugins/Gemini/TitanHandler.swift Plugins/Git/Wire/Advertisement.swift
 Plugins/Git/Read/ContentReader.swift Plugins/Git/Objects/Delta.swift Plugins/Git/Wire/GitAddress.swift
@@ -166,7 +166,8 @@ def of_fixtures(target):
     """What is made of fixtures and documents for one target."""
     makers = {
         'wire-case': wire_cases, 'exchange': exchanges, 'git-conversation': git_conversations,
-        'manifest': manifests, 'program-events': events, 'order': orders,
+        'manifest': manifests, 'plugin-script': scripts,
+        'program-events': events, 'order': orders,
         'arguments': arguments, 'configuration': configurations, 'certificate': certificates,
         'http-reply': http_replies,
     }
@@ -200,6 +201,17 @@ def git_conversations():
 def manifests():
     names = ['Plugins/*/plugin.json', 'docs/examples/plugins/*/plugin.json']
     return [read(path) for name in names for path in glob.glob(os.path.join(ROOT, name))]
+
+
+def scripts():
+    """The templates of plugins in one file, with other signs of comments, too."""
+    found = []
+    for path in sorted(glob.glob(os.path.join(ROOT, 'Sources/SmallWebCLI/Kit/Templates/*.txt'))):
+        alone = read(path).partition(b'==  program\n')[2].replace(b'@NAME@', b'hello')
+        found += [alone.replace(b'\n# ', b'\n' + sign + b' ')
+                  for sign in (b'#', b'//', b'--', b';;', b'%') if alone]
+    return found + [b'# smallweb: ' + data.replace(b'\n', b'\n# smallweb: ')
+                    for data in manifests()]
 
 
 def events():

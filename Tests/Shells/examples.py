@@ -459,11 +459,13 @@ def run(line):
     setup = ""
     if "identity new" in line:
         setup += "smallweb identity remove --force alice;"
-    if "./nex" in line:
+    if "./nex.sh" in line:
+        setup += "cp %s/docs/examples/plugins/nex.sh .; chmod 755 nex.sh;" % root
+    elif "./nex" in line:
         setup += "cp -r %s/docs/examples/plugins/nex .; chmod -R go-w nex;" % root
     for name in ("dict", "hello"):
         if "./" + name in line:
-            setup += "smallweb plugin new %s;" % name
+            setup += "smallweb plugin new %s; smallweb plugin new %s/;" % (name, name)
     if "--known-hosts" in line:
         setup += "cp .local/share/smallweb/known_hosts hosts; cp hosts known_hosts"
     for name in re.findall(r"\S+\.warc(?:\.gz)?", line):

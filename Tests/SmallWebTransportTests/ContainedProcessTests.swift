@@ -59,6 +59,22 @@ struct ContainedProcessTests {
         trial.expectNothingLeft()
     }
 
+    /// A plugin in one file has not the directory that it is in.
+    @Test(arguments: Way.allCases)
+    func aSingleFileHasNothingBesideIt(_ way: Way) throws {
+        let place = try Trial.Place()
+        try place.write("data", "data\n", mode: 0o644)
+        let file = place.folder + "/alone"
+        try place.write(
+            "alone", "#!/bin/sh\npwd; cat $0 | head -1; cat \(place.folder)/data; ls ./data\n")
+        let trial = try Trial.run([file], way, place: place, alone: file)
+        let means = try #require(Self.containments[way]).get().means
+        let isHidden = !means.isDisjoint(with: [.landlock, .view])
+        #expect(trial.output.hasPrefix("/\n#!/bin/sh\n"), "\(trial.output)")
+        #expect(trial.output.contains("\ndata\n") != isHidden, "\(trial.output)")
+        trial.expectNothingLeft()
+    }
+
     /// With Landlock alone the numbers of children cannot be allowed beforehand.
     @Test(arguments: Way.allCases)
     func readsItsOwnProcessAndWithAProcOfItsOwnThoseOfItsChildren(_ way: Way) throws {

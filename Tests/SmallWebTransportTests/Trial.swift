@@ -74,11 +74,13 @@ struct Trial {
         }
     }
 
-    /// - Parameter words: `["sh", "-c", source]`, for example.
+    /// - Parameters:
+    ///   - words: `["sh", "-c", source]`, for example.
+    ///   - alone: The file that is all of a plugin.
     static func run(
         _ words: [String], _ way: Way = .full, place: Place? = nil,
         limits: ProgramRequest.Limits = .init(), environment: [String: String] = [:],
-        reads: [String] = []
+        reads: [String] = [], alone: String? = nil
     ) throws -> Trial {
         let place = try place ?? Place()
         try startOthers(way, place)
@@ -95,7 +97,7 @@ struct Trial {
         do {
             defer { close(ends[1]) }
             process = try ContainedProcess(
-                folder: place.folder, words: words, environment: all, limits: limits,
+                folder: alone ?? place.folder, words: words, environment: all, limits: limits,
                 descriptors: [-1, ends[1], ends[1], -1, -1, -1],
                 confinement: Confinement(home: place.home, reads: reads, without: way.without))
         }

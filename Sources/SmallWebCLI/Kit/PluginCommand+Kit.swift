@@ -13,12 +13,8 @@ extension PluginCommand {
             try make(PluginTemplate(words[0], settings.stores.language))
         },
         .action(
-            "add DIR", operands: [.directory], options: ["force"]
+            "add DIR|FILE", operands: [.file], options: ["force"]
         ) { settings, words throws(FetchError) in
-            guard fileKind(words[0]) != S_IFREG else {
-                throw usageError(
-                    "\(words[0]) is a file, not a folder: unpack an archive with tar first")
-            }
             try add(PluginFolder(words[0]), settings)
         },
         .action(
@@ -29,23 +25,26 @@ extension PluginCommand {
     ]
 
     private static func make(_ template: PluginTemplate) throws(FetchError) {
-        let name = template.name
-        guard access(name, F_OK) != 0 else {
-            throw FetchError(.write, .output, "\(name) is there already", hint: "take a new name")
+        let (name, place) = (template.name, template.place)
+        guard access(place, F_OK) != 0 else {
+            throw FetchError(.write, .output, "\(place) is there already", hint: "take a new name")
         }
-        try PluginTree.makeDirectory(name)
-        try PluginTree.makeDirectory(name + "/fixtures")
+        if template.isFolder {
+            try PluginTree.makeDirectory(place)
+            try PluginTree.makeDirectory(place + "/fixtures")
+        }
         for file in template.files {
-            try PluginTree.write(
-                Array(file.text.utf8), to: "\(name)/\(file.path)", isProgram: file.isProgram)
+            let path = template.isFolder ? "\(place)/\(file.path)" : place
+            try PluginTree.write(Array(file.text.utf8), to: path, isProgram: file.isProgram)
         }
-        var text = "\(name)/ is a plugin that works. Change it, and try it:\n"
+        let slash = template.isFolder ? "/" : ""
+        var text = "\(place)\(slash) is a plugin that works. Change it, and try it:\n"
         if let command = template.compiling { text += "  \(command)\n" }
-        text += "  smallweb plugin test ./\(name)\n"
+        text += "  smallweb plugin test ./\(place)\n"
         text += "Fetch from a server of the protocol with:\n"
-        text += "  smallweb get --plugin ./\(name) \(name)://localhost/\n"
-        text += "Install it with:\n  smallweb plugin add ./\(name)\n"
-        text += noteOnBuiltIn([name], name, at: "./\(name)")
+        text += "  smallweb get --plugin ./\(place) \(name)://localhost/\n"
+        text += "Install it with:\n  smallweb plugin add ./\(place)\n"
+        text += noteOnBuiltIn([name], name, at: "./\(place)")
         try StandardStream.output.write(text)
     }
 
@@ -109,7 +108,11 @@ extension PluginCommand {
         let new = "\(parent)/.new.\(getpid())"
         let old = "\(parent)/.old.\(getpid())"
         do throws(FetchError) {
-            try PluginTree.copy(folder.path, to: new)
+            if let (script, bytes) = try folder.script() {
+                try PluginTree.unpack(script, bytes, to: new)
+            } else {
+                try PluginTree.copy(folder.path, to: new)
+            }
             _ = try PluginFolder(new).manifest.get()
             if isThere { try PluginTree.call("cannot replace", path) { rename(path, old) } }
             try PluginTree.call("cannot make", path) { rename(new, path) }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import ExternalPlugin
 internal import Glibc
 internal import SmallWeb
 internal import SmallWebRecords
@@ -7,9 +8,9 @@ internal import SmallWebTesting
 /// The action that tests plugins, both programs and built-in ones.
 extension PluginCommand {
     static let testing = Command.action(
-        "test NAME|DIR", operands: [.plugin], options: ["json"]
+        "test NAME|DIR|FILE", operands: [.plugin], options: ["json"]
     ) { settings, words throws(FetchError) in
-        try test(words[0], settings)
+        try test(word(words[0]), settings)
     }
 
     private static func test(_ word: String, _ settings: Settings) throws(FetchError) {
@@ -17,7 +18,7 @@ extension PluginCommand {
         guard let builtIn else {
             let folder = try Settings.pluginFolder(word)
             guard try test(folder, isTrusted: Settings.isFolder(word), settings) > 0 else {
-                throw .plugin("the plugin \(folder.path) has no fixtures/*.wire")
+                throw .plugin("the plugin \(folder.path) has no fixtures")
             }
             return
         }
@@ -54,9 +55,13 @@ extension PluginCommand {
     static func test(
         _ folder: PluginFolder, isTrusted: Bool, showsPassed: Bool = true, _ settings: Settings
     ) throws(FetchError) -> Int {
-        try run(
-            Fixtures(folder.path + "/fixtures"), of: try folder.handler(isTrusted: isTrusted),
-            folder.name, showsPassed: showsPassed, settings)
+        let fixtures =
+            if let script = try folder.script() {
+                Fixtures(folder.path, script.parsed.fixtures)
+            } else { try Fixtures(folder.path + "/fixtures") }
+        return try run(
+            fixtures, of: try folder.handler(isTrusted: isTrusted), folder.name,
+            showsPassed: showsPassed, settings)
     }
 
     private static func run(

@@ -14,10 +14,15 @@ struct PluginCommand {
         .action("list", options: ["json"]) { settings, _ throws(FetchError) in
             try list(settings)
         },
-        .action("show NAME|DIR", operands: [.plugin]) { _, words throws(FetchError) in
-            try show(words[0])
+        .action("show NAME|DIR|FILE", operands: [.plugin]) { _, words throws(FetchError) in
+            try show(word(words[0]))
         },
     ]
+
+    /// The path of a file that is named without its directory: a plugin's name has no dots.
+    static func word(_ word: String) -> String {
+        word.contains(".") && !word.contains("/") ? "./" + word : word
+    }
 
     struct Row {
         let name: String

@@ -4,9 +4,15 @@ internal import SmallWebCore
 internal import SmallWebPlugins
 
 /// Template of `plugin new`. The files are the sections of a text in `Templates`, each after a line
-/// `== PATH`, or `== PATH program`; `@NAME@` is replaced by the plugin's name.
+/// `== PATH`, or `== PATH program`; the one that has no path is the plugin in one file. `@NAME@` is
+/// replaced by the plugin's name.
 struct PluginTemplate {
-    enum Language: String, Sendable, CaseIterable { case sh, python, swift }
+    enum Language: String, Sendable, CaseIterable {
+        case sh, python, swift
+
+        /// Of a plugin in one file; `nil` for a program that has to be compiled.
+        var fileEnding: String? { self == .sh ? ".sh" : self == .python ? ".py" : nil }
+    }
 
     struct File {
         let path: String
@@ -15,11 +21,22 @@ struct PluginTemplate {
     }
 
     let name: String
+    /// The path of the file or folder.
+    let place: String
+    let isFolder: Bool
     private let language: Language
     private(set) var files: [File] = []
 
+    /// - Parameter word: The name; with its ending for a file of that language, with a slash for a
+    ///   folder.
     /// - Throws: `usage` for a name that plugins must not have.
-    init(_ name: String, _ language: Language) throws(FetchError) {
+    init(_ word: String, _ language: Language) throws(FetchError) {
+        let named = Language.allCases.first { $0.fileEnding.map(word.hasSuffix) ?? false }
+        let language = named ?? language
+        isFolder = word.hasSuffix("/") || language.fileEnding == nil
+        let end = named?.fileEnding ?? (word.hasSuffix("/") ? "/" : "")
+        let name = String(word.dropLast(end.count))
+        place = name + (isFolder ? "" : language.fileEnding ?? "")
         guard name != "fixtures" else {
             throw usageError(
                 "a plugin cannot be called \"fixtures\": its program would have the name of their "
@@ -33,14 +50,18 @@ struct PluginTemplate {
             ).dropLast()
         {
             if line.hasPrefix("== ") {
-                let words = line.dropFirst(3).split(separator: " ")
-                files.append(File(path: String(words[0]), isProgram: words.count > 1))
+                let path = line.dropFirst(3).prefix { $0 != " " }
+                files.append(File(path: String(path), isProgram: line.hasSuffix(" program")))
             } else {
                 files[files.count - 1].text += line + "\n"
             }
         }
+        let alone = files.filter { $0.path.isEmpty }
+        files.removeAll { $0.path.isEmpty }
+        let manifest = Array(files[0].text.utf8)
+        if !isFolder { files = alone }
         do throws(FetchError) {
-            _ = try Manifest(parsing: Array(files[0].text.utf8))
+            _ = try Manifest(parsing: manifest)
         } catch {
             throw usageError(
                 "a plugin cannot be called \"\(name)\": its manifest "

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+internal import ExternalPlugin
 internal import Glibc
 internal import SmallWeb
 
@@ -22,6 +23,19 @@ enum PluginTree {
             }
         } catch {
             throw failure("cannot write", path, error)
+        }
+    }
+
+    /// Makes the folder of a plugin that is one file.
+    static func unpack(
+        _ script: PluginScript, _ bytes: [UInt8], to target: String
+    ) throws(FetchError) {
+        try makeDirectory(target)
+        try makeDirectory(target + "/fixtures")
+        try write(script.json, to: target + "/plugin.json", isProgram: false)
+        try write(bytes, to: "\(target)/\(script.manifest.name)", isProgram: true)
+        for fixture in script.fixtures {
+            try write(fixture.text, to: "\(target)/fixtures/\(fixture.name)", isProgram: false)
         }
     }
 

@@ -113,7 +113,7 @@ struct Settings: Sendable {
         return settings
     }
 
-    /// True for the path of a plugin's folder, false for a name.
+    /// True for the path of a plugin, false for a name.
     static func isFolder(_ name: String) -> Bool { name.contains("/") || name.hasPrefix(".") }
 
     /// The plugin with a path or a name.
@@ -125,7 +125,7 @@ struct Settings: Sendable {
         throw usageError(
             "no plugin is called \"\(name)\"",
             hint:
-                "'smallweb plugin list' shows those that there are; a folder is named as ./\(name)")
+                "'smallweb plugin list' shows those that there are; a path is named as ./\(name)")
     }
 
     /// The policy for redirects, among the schemes of `registry`.

@@ -6,7 +6,7 @@ internal import SmallWebPlugins
 extension Option {
     static let programs: [Option] = [
         Option(
-            .plugin, .connection, .value("DIR|NAME") { $0.connection.plugins.append($1) }
+            .plugin, .connection, .value("PATH|NAME") { $0.connection.plugins.append($1) }
         ).with(\.values, .plugins),
         Option(.lang, .store, .choice("LANG") { $0.stores.language = $1 }),
     ]

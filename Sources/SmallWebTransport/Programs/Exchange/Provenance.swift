@@ -51,14 +51,14 @@ package struct Provenance {
     }
 
     /// - Parameters:
-    ///   - folder: Absolute.
+    ///   - folder: Absolute; a single file if that is all of the plugin.
     ///   - words: The program and its arguments.
     ///   - search: The directories of PATH that the program may use.
     mutating func judge(
         folder: String, words: [String], search: [String]
     ) throws(FetchError) {
         guard let place = try follow(folder) else { throw Self.missing(folder) }
-        try judgeTree(place)
+        if judged[place].map(Self.isDirectory) ?? true { try judgeTree(place) }
         for word in words.dropFirst() where word.hasPrefix("./") || word.hasPrefix("/") {
             let path = word.hasPrefix("/") ? word : folder + "/" + word
             guard try follow(path) != nil || word.hasPrefix("/") else { throw Self.missing(path) }

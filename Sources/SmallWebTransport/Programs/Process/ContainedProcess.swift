@@ -20,7 +20,7 @@ package final class ContainedProcess {
     /// Starts the program.
     ///
     /// - Parameters:
-    ///   - folder: Absolute; the working directory.
+    ///   - folder: Absolute; the working directory, unless it is a single file.
     ///   - words: The program and its arguments. A program beginning with `./` is below `folder`;
     ///     unless absolute, others are searched for in PATH.
     ///   - environment: In addition to PATH and TMPDIR, and to LANG, LC_* and TZ if not set here.
@@ -48,7 +48,8 @@ package final class ContainedProcess {
             let variables = Self.variables(
                 environment, search: Confinement.visible(search, places + confinement.reads))
             let plan = Plan(
-                path: path, words: words, environment: variables, folder: folder, places: places,
+                path: path, words: words, environment: variables,
+                folder: fileKind(folder) == S_IFREG ? "/" : folder, places: places,
                 reads: confinement.reads, limits: limits, descriptors: descriptors,
                 without: confinement.without)
             if let (started, path) = plan.startByStarter() {

@@ -187,7 +187,9 @@ package struct Confinement: Sendable, Hashable {
         }
         let wanted =
             [folder, resolvingLinks(folder)] + files
-            + executables.flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, homes) }
+            // Executables in the folder have no surroundings: it may be a single file.
+            + executables.filter { !isBelow($0, folder) }
+            .flatMap { fileKind($0) == S_IFDIR ? [$0] : Self.surroundings($0, homes) }
         var places: [String] = []
         for place in wanted where place != "/" {
             if (Self.systemPlaces + places).contains(where: { isBelow(place, $0) }) { continue }
