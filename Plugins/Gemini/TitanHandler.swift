@@ -6,6 +6,9 @@ public import SmallWebCore
 public struct TitanHandler: ProtocolHandler {
     public init() {}
 
+    /// The parameter of a request for the text to be edited (transjovian.org/titan, Edit Link).
+    private static let editMark = ";edit"
+
     public let schemes = [
         Scheme(
             "titan", plugin: "titan", port: 1965, transport: .tls,
@@ -17,6 +20,8 @@ public struct TitanHandler: ProtocolHandler {
             $0.uploads = Scheme.Uploads(
                 isOnlyUse: true, mediaType: "text/gemini", replySchemes: ["gemini"],
                 deletesWhenEmpty: true)
+            $0.pageScheme = "gemini"
+            $0.editMark = Self.editMark
         }
     ]
 
@@ -35,32 +40,34 @@ public struct TitanHandler: ProtocolHandler {
     public func fetch(
         _ request: Request, dialer: any Dialer, emit: Emit
     ) async throws(FetchError) -> Completeness {
-        guard let upload = request.upload else {
+        let isEdit = request.upload == nil && request.uri.path.hasSuffix(Self.editMark)
+        guard isEdit || request.upload != nil else {
             throw FetchError(.usage, .input, "titan:// is for uploads", remedy: .upload)
         }
-        let line = try Self.requestLine(request, upload)
+        let line = try Self.requestLine(request)
         let stream = try await dialer.dial(request.endpoint)
         defer { stream.close() }
 
         try await stream.writeAll(line)
-        while true {
-            let piece = try upload.next()
+        while let piece = try request.upload?.next() {
             // A server that refuses answers at once, and may not read the rest.
             guard !piece.isEmpty, try await stream.writeUnlessAnswered(piece) else { break }
         }
         return try await GeminiPlugin.readReply(stream, emit: emit)
     }
 
-    /// - Throws: `bad-url` for a path that has parameters already, and for user@.
-    static func requestLine(
-        _ request: Request, _ upload: Request.Upload
-    ) throws(FetchError) -> [UInt8] {
+    /// The line of an upload, or of a request for the text to be edited: its parameter is in the
+    /// URL.
+    ///
+    /// - Throws: `bad-url` for a path that has other parameters already, and for user@.
+    static func requestLine(_ request: Request) throws(FetchError) -> [UInt8] {
         var uri = request.uri.withoutFragment
         if uri.port == request.scheme.defaultPort { uri.port = nil }
         guard uri.userinfo == nil else { throw .badURL("Titan does not allow user@ in a URL") }
         if uri.path.isEmpty { uri.path = "/" }
         // Parameters found in a link are not the user's.
-        guard !uri.path.contains(";") else {
+        let mark = request.upload == nil ? editMark.count : 0
+        guard !uri.path.dropLast(mark).contains(";") else {
             let isOurs = ["size=", "mime=", "token="].contains { uri.path.contains(text: ";" + $0) }
             throw FetchError(
                 .badURL, .input,
@@ -69,12 +76,14 @@ public struct TitanHandler: ProtocolHandler {
                     : "a ; in the path would begin a parameter: write it as %3B",
                 remedy: isOurs ? .nameParameters : nil)
         }
-        // A `;` in a value would begin another parameter.
-        let mediaType = PercentEncoding.encode(
-            (request.options.text("mime") ?? upload.mediaType).utf8, also: "/+")
-        uri.path += ";size=\(upload.byteCount);mime=\(mediaType)"
-        if let token = request.options.secret(Request.Option.uploadToken.key) {
-            uri.path += ";token=" + PercentEncoding.encode(token)
+        if let upload = request.upload {
+            // A `;` in a value would begin another parameter.
+            let mediaType = PercentEncoding.encode(
+                (request.options.text("mime") ?? upload.mediaType).utf8, also: "/+")
+            uri.path += ";size=\(upload.byteCount);mime=\(mediaType)"
+            if let token = request.options.secret(Request.Option.uploadToken.key) {
+                uri.path += ";token=" + PercentEncoding.encode(token)
+            }
         }
         let text = uri.description
         guard text.utf8.count <= GeminiPlugin.uriBytesMax else {

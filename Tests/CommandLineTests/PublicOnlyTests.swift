@@ -74,12 +74,15 @@ struct PublicOnlyTests {
         let place = "127.1:\(server.port)"
         let git = "git://\(place)/r"
         let words: [String: [String]] = [
-            "put": ["--delete", "titan://\(place)/x"], "trust": ["check", place],
+            "put": ["--delete", "titan://\(place)/x"], "edit": ["titan://\(place)/x"],
+            "trust": ["check", place],
             "diff": [git, "a..b"],
         ]
         let option = try #require(Option.of(.publicOnly))
         let commands = Command.all.filter { $0.takes(option) }.map(\.name)
-        let daily: Set = ["get", "head", "links", "open", "put", "feed", "watch", "crawl", "refs"]
+        let daily: Set = [
+            "get", "head", "links", "open", "put", "edit", "feed", "watch", "crawl", "refs",
+        ]
         #expect(daily.isSubset(of: commands), "\(commands)")
         for name in commands where name != "explain" {
             let isOfGit = name == "refs" || Command.named(name)?.taker == .verbs

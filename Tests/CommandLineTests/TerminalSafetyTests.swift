@@ -75,7 +75,10 @@ import Testing
     /// Commands for each scheme; `URL` is a page, `BAD` one that is refused.
     private static func commands(_ scheme: String) -> [[String]] {
         if scheme == "titan" {
-            return [["put", "URL", "up"], ["put", "BAD", "up"], ["put", "-v", "URL", "up"]]
+            return [
+                ["put", "URL", "up"], ["put", "BAD", "up"], ["put", "-v", "URL", "up"],
+                ["edit", "URL"], ["edit", "BAD"], ["edit", "-v", "URL"],
+            ]
         }
         var commands = [
             ["get", "URL"], ["get", "BAD"], ["get", "--raw", "URL"], ["get", "-i", "URL"],

@@ -47,6 +47,8 @@ STATUS = {
     "smallweb get --public-only https://example.org/": 105,
     # Nobody is there to ask.
     "smallweb put --ask-token titan://example.org/a.gmi a.gmi": 101,
+    # Without a terminal and EDITOR.
+    "smallweb edit titan://example.org/notes/a.gmi": 23,
     "smallweb refs --exit-code --tags git://example.org/repo.git v3.0": 22,
 }
 

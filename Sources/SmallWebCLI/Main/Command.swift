@@ -106,8 +106,8 @@ package struct Command: Sendable, Adjustable {
 
     /// Created on demand: building all texts would dominate the start-up time.
     private static let makers: [@Sendable () -> Command] = [
-        { get }, { head }, { links }, { open }, { put }, { refs }, { feed }, { watch }, { crawl },
-        { explain },
+        { get }, { head }, { links }, { open }, { put }, { edit }, { refs }, { feed }, { watch },
+        { crawl }, { explain },
         { shard }, { ledger }, { warc }, { cache }, { trust }, { identity }, { schemes },
         { plugin }, { history }, { bookmarks },
         { config }, { completions }, { help },

@@ -41,7 +41,7 @@ package struct Option: Sendable, Adjustable {
         static let crawl = Group(
             "Following links (crawl)", takers: .crawl, scope: .run)
         static let refs = Group("References (refs)", takers: .refs)
-        static let uploads = Group("Uploads (put)", takers: .uploads)
+        static let uploads = Group("Uploads (put, edit)", takers: .uploads)
         static let limits = Group("Limits")
         static let archive = Group("Recording and replay", takers: .runs, scope: .commandLine)
         static let connection = Group("Connection and trust")
@@ -93,6 +93,7 @@ package struct Option: Sendable, Adjustable {
         static let others = Takers(rawValue: 1024)
         package static let configured = Takers(rawValue: 2048)
         static let crawl = Takers(rawValue: 4096)
+        static let edit = Takers(rawValue: 8192)
 
         /// Several URLs, each with a result.
         static let lists: Takers = [.get, .head, .links, .refs, .verbs]
@@ -100,13 +101,13 @@ package struct Option: Sendable, Adjustable {
         /// Output to standard output or files, as the options say.
         static let results: Takers = [.bodies, .head, .links]
         static let subscriptions: Takers = [.feed, .watch]
-        static let uploads: Takers = [.put, .explain]
+        static let uploads: Takers = [.put, .edit, .explain]
         /// Pages of URLs that a person names.
         static let readers: Takers = [.get, .head, .links, .open, .subscriptions]
-        static let fetches: Takers = [.results, .open, .subscriptions, .crawl]
+        static let fetches: Takers = [.results, .open, .edit, .subscriptions, .crawl]
         static let downloads = fetches.subtracting(.put)
-        /// Commands that connect.
-        static let runs = fetches.subtracting(.explain)
+        /// Commands that may be recorded or answered by a recording.
+        static let runs = fetches.subtracting([.edit, .explain])
         static let all: Takers = [.fetches, .others, .configured]
     }
 

@@ -18,6 +18,9 @@ final class OpenedPage: @unchecked Sendable {
     var isRefused = false
     /// The file, if it was saved instead of shown.
     var path: String?
+    /// True to keep the result for the caller, who judges and reports it.
+    var isJudgedByCaller = false
+    var attempt: Attempt?
 
     /// The requested URL, and the final one after redirects; `nil` before a reply has begun.
     fileprivate(set) var origin: URI?

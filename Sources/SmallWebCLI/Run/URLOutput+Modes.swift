@@ -26,13 +26,13 @@ extension URLOutput {
         case .page where plan.isInRecord || settings.records.slice != nil:
             if let body = recorder?.body { sinks.append(page(to: .record(body), log, style)) }
         case .page:
-            if let page = output.page, page.isInSession {
-                sinks.append(OpenedPage.Keeper(page, log))
-            }
             sinks.append(page(to: sink.target, log, style))
         // The recorder keeps the part.
         case .body where settings.records.slice != nil: break
         case .body, .refs, .records: sinks.append(BodyOutput(sink: sink, log: log))
+        }
+        if let page = output.page, page.isInSession {
+            sinks.append(OpenedPage.Keeper(page, log))
         }
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if plan.recordsLinks, let links = recorder?.links {

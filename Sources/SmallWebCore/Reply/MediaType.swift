@@ -136,17 +136,23 @@ extension MediaType {
         self = type
     }
 
+    /// The usual extension of a file of this type; `nil` for an unknown one.
+    package var fileEnding: String? {
+        Self.endings[essence].map { String($0.prefix { $0 != " " }) }
+    }
+
+    private static let endings = [
+        "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md markdown",
+        "text/html": "html htm", "application/atom+xml": "atom", "application/rss+xml": "rss",
+        "text/x-opml": "opml", "text/css": "css", "text/csv": "csv", "application/json": "json",
+        "application/xml": "xml", "application/pdf": "pdf", "application/zip": "zip",
+        "application/gzip": "gz", "audio/flac": "flac", "audio/mpeg": "mp3",
+        "audio/ogg": "ogg", "audio/wav": "wav", "image/gif": "gif", "image/jpeg": "jpg jpeg",
+        "image/png": "png", "image/svg+xml": "svg", "image/webp": "webp", "video/mp4": "mp4",
+        "video/webm": "webm",
+    ]
+
     private static let byEnding: [String: MediaType] = {
-        let endings = [
-            "text/gemini": "gmi gemini", "text/plain": "txt", "text/markdown": "md markdown",
-            "text/html": "html htm", "application/atom+xml": "atom", "application/rss+xml": "rss",
-            "text/x-opml": "opml", "text/css": "css", "text/csv": "csv", "application/json": "json",
-            "application/xml": "xml", "application/pdf": "pdf", "application/zip": "zip",
-            "application/gzip": "gz", "audio/flac": "flac", "audio/mpeg": "mp3",
-            "audio/ogg": "ogg", "audio/wav": "wav", "image/gif": "gif", "image/jpeg": "jpg jpeg",
-            "image/png": "png", "image/svg+xml": "svg", "image/webp": "webp", "video/mp4": "mp4",
-            "video/webm": "webm",
-        ]
         var types: [String: MediaType] = [:]
         for (essence, words) in endings {
             for word in words.split(separator: " ") { types[String(word)] = MediaType(essence) }

@@ -110,7 +110,7 @@ extension Request {
                 uploads, "the token", manual: "the token that an upload may need",
                 example: "titan://example.org/a.gmi a.gmi"))
 
-        private static let uploads = "Uploads (put)"
+        private static let uploads = "Uploads (put, edit)"
 
         /// A copy whose value is a part of the URL.
         public func inURL(as key: String) -> Request.Option {

@@ -115,6 +115,12 @@ public struct Scheme: Sendable, Hashable {
     /// end. A URL of ``webScheme`` that has it was meant for this scheme, and one of this scheme
     /// with a single slash was meant to have two.
     package var pathMark: String?
+    /// The scheme in which an upload's URL has the page; `nil` for this one, unless it supports
+    /// nothing but uploads.
+    package var pageScheme: String?
+    /// The end of the path of an upload's URL that asks for the text to be edited; `nil` if the
+    /// protocol has none.
+    package var editMark: String?
     /// True if a line of its gemtext that begins with `=:` is a link that asks for input.
     package var hasPromptLines = false
     /// True if its plugin emits the lines of gopher menus as items; for other schemes, they are

@@ -101,7 +101,10 @@ struct GetCommand: Sendable {
             || operands.contains { URI.scheme(of: $0).map { Registry.builtIn[$0] == nil } ?? false }
     }
 
-    private func fetchAll(
+    /// Fetches within a run that has begun.
+    ///
+    /// - Returns: The exit status.
+    func fetchAll(
         _ settings: Settings, _ loop: EventLoop
     ) async throws(FetchError) -> Int32 {
         var settings = settings

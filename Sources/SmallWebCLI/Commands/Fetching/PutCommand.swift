@@ -38,11 +38,10 @@ enum PutCommand {
         return [S_IFIFO, S_IFREG].contains(facts.st_mode & S_IFMT) ? "-" : nil
     }
 
-    /// Reads the data to upload to `url`, and the secrets for it.
-    static func prepare(
-        _ settings: inout Settings, for url: String, _ file: String?
-    ) throws(FetchError) {
-        let registry = try settings.registry()
+    /// - Throws: `usage` for the URL of a scheme without uploads.
+    static func target(
+        of url: String, _ registry: Registry
+    ) throws(FetchError) -> (Scheme, Scheme.Uploads) {
         let scheme = URI.scheme(of: url) ?? ""
         guard let scheme = registry[scheme]?.scheme, let uploads = scheme.uploads else {
             let names = registry.schemes.filter { $0.uploads != nil }.map { $0.name + "://" }
@@ -54,6 +53,14 @@ enum PutCommand {
                         ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
                         : "the URL comes before the file, and uploads are for \(names)"))
         }
+        return (scheme, uploads)
+    }
+
+    /// Reads the data to upload to `url`, and the secrets for it.
+    static func prepare(
+        _ settings: inout Settings, for url: String, _ file: String?
+    ) throws(FetchError) {
+        let (scheme, uploads) = try target(of: url, try settings.registry())
         // Sections of the config file can name secrets and their files, too.
         let own = try settings.configuration.applied(to: settings, for: url)
         guard own.fetch.deletes != (file != nil) else {
@@ -66,6 +73,15 @@ enum PutCommand {
         }
         if file == "-" { Messages(settings.messages).promptToType("the text to upload") }
         settings.fetch.upload = try upload(file, for: url, to: scheme, own.fetch)
+        try prepare(&settings, own, uploads)
+    }
+
+    /// Reads the secrets of an upload.
+    ///
+    /// - Parameter own: The settings for its URL.
+    static func prepare(
+        _ settings: inout Settings, _ own: Settings, _ uploads: Scheme.Uploads
+    ) throws(FetchError) {
         settings.fetch.secretFiles = own.fetch.secretFiles
         settings.fetch.secretsToAsk = own.fetch.secretsToAsk
         try settings.fetch.readSecrets(own.asker)
@@ -89,7 +105,7 @@ enum PutCommand {
     }
 
     /// The type of a file, or that of the page at the URL.
-    private static func mediaType(of file: String?, to url: String, _ scheme: Scheme) -> String {
+    static func mediaType(of file: String?, to url: String, _ scheme: Scheme) -> String {
         mediaType(of: file ?? "") ?? mediaType(of: (try? URI(parsing: url).path) ?? "")
             ?? scheme.uploads?.mediaType ?? "application/octet-stream"
     }

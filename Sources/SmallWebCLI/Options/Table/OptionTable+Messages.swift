@@ -33,7 +33,7 @@ extension Option {
             .flag { $0.messages.progress = $1 ? .bar : .none }
         ).with(\.aliases, ["progress-meter"]),
         Option(
-            .history, .messages.with(takers: [.results, .open]),
+            .history, .messages.with(takers: [.results, .open, .edit]),
             .flag { $0.messages.recordsHistory = $1 }),
         config,
         Option(

@@ -100,8 +100,9 @@ extension Option {
             switch option.purpose {
             // `refs` and the commands of plugins choose the method.
             case .fetches where option.key == Option.ID.request.rawValue:
-                .downloads.subtracting([.refs, .verbs])
-            case .fetches: option.urlKey == nil ? .downloads : .downloads.subtracting(.verbs)
+                .downloads.subtracting([.edit, .refs, .verbs])
+            case .fetches:
+                option.urlKey == nil ? .downloads : .downloads.subtracting([.edit, .verbs])
             case .fetchesAndUploads: .fetches
             case .uploads: .uploads
             // The command of a plugin names its options.

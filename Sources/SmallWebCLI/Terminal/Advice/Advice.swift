@@ -14,6 +14,8 @@ enum Advice {
     static let noHomeForKeys = "set HOME, or name the file with --known-hosts"
     static let moreTime = "allow more time with --max-time"
     static let deletion = "say so with --delete"
+    static let deletedPage = "'smallweb put --delete URL' deletes a page"
+    static let changedPage = "edit it again; with --force it would be replaced all the same"
     static let manyTags = "--if-changed is for many"
     static let otherSchemes = "--if-changed works over every scheme"
     static let keyPassword = "put its password into a file, for --key-password-file"
