@@ -85,12 +85,23 @@ import Testing
         client.trust = TrustStore(path: "/nowhere")
         (client.proxies, client.identities.chosen) = (proxies, run.identity)
         let error = FetchError(.timeout, .input, "late").of(uri.description)
+        var item = Item(kind: .link, text: "a", url: uri.description)
+        item.target = bytes
+        item.facts["a"] = .text(word)
+        var facts = Facts()
+        facts["a"] = .text(word)
+        let endpoint = Endpoint(host: "h.test", port: 1, security: .tls)
+        let events: [Event] = [
+            .connecting(endpoint, address: "192.0.2.1:1"), .sent(bytes, method: "GET"),
+            .redirect(redirect), .head(head), .facts(facts), .item(item), .body(bytes[...]),
+            .diagnostics(bytes), .note(Note("own", uri.description)), .end(ending),
+        ]
         let queue = RunQueue()
         try queue.push(run)
         return [
             options, options["token"] as Any, options["header"] as Any, request, carried, run, http,
             http.fields[0], try HTTPRequest(request, options: http), reply, reply.fields, head,
-            redirect, ending, Event.head(head), Event.redirect(redirect), Event.end(ending), proxy,
+            redirect, ending, events, item, try Link(uri.description), proxy,
             try #require(proxy.credentials), proxies, command, command.source, client,
             try Client(options: client), try identity(), error, queue,
             try Client(options: client).events(request), uri,
@@ -167,7 +178,14 @@ import Testing
         let uri = try URI(parsing: "gemini://h.test/")
         let ending = Ending(
             outcome: .permanentFailure, completeness: .complete, uri: uri, head: head, bodyBytes: 0)
-        for value in [head, ending, Event.head(head)] as [Any] {
+        let item = Item(kind: .link, text: "\u{1B}[2J\n\u{202E}", url: "nex://h.test/\u{1B}")
+        let link = try Link("nex://h.test/", label: item.text)
+        let events: [Event] = [
+            .head(head), .item(item), .note(Note("own", item.text)),
+            .body(Array("\u{1B}".utf8)[...]),
+        ]
+        for value in [head, ending, item, link] + events as [Any] {
+            #expect(!"\(value)".contains("\n"))
             for (way, text) in Self.shown(value) {
                 #expect(!text.contains("\u{1B}") && !text.contains("\u{202E}"), "\(way): \(text)")
             }

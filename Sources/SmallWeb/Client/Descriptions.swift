@@ -10,6 +10,11 @@ extension Page: TerminalText.Line {
     }
 }
 
+extension Link: TerminalText.Line {
+    /// Kind, label and URL.
+    public var description: String { Item.line(kind, label, url) }
+}
+
 extension FetchResult: TerminalText.Line {
     /// Index, and page or error.
     public var description: String {

@@ -21,7 +21,6 @@ extension URI: CustomDebugStringConvertible, TerminalText.Line {
 extension FetchError: TerminalText.Line {}
 extension Request.Carried: TerminalText.Line {}
 extension Head.Fields: TerminalText.Line {}
-extension Ending.Redirect: TerminalText.Line {}
 
 extension Request: TerminalText.Line {
     /// The URL, and what is sent with it.
@@ -67,6 +66,43 @@ extension Head: TerminalText.Line {
         let status = self.status.map { "\($0) " } ?? ""
         let meta = (self.meta ?? "").prefix(200)
         return TerminalText.escapeLine("\(status)\(self.replyClass.rawValue) \(meta)")
+    }
+}
+
+extension Item: TerminalText.Line {
+    /// Kind, text and URL.
+    public var description: String { Self.line(kind, text, url) }
+
+    package static func line(_ kind: Kind, _ text: String, _ url: String?) -> String {
+        let parts = ["\(kind.rawValue)", String(text.prefix(200)), url.map(URI.display)]
+        return TerminalText.escapeLine(parts.compactMap(\.self).joined(separator: " "))
+    }
+}
+
+extension Ending.Redirect: TerminalText.Line {
+    /// Both URLs.
+    public var description: String {
+        TerminalText.escapeLine("\(from.display) to \(to.display)")
+    }
+}
+
+extension Event: TerminalText.Line {
+    /// The name of the case, and its value as one line; of bytes their number.
+    public var description: String {
+        switch self {
+        case .connecting(let endpoint, let address): "connecting \(endpoint) at \(address)"
+        case .connected(let connection): "connected \(connection)"
+        case .sent(let bytes, _): "sent \(bytes.count) bytes"
+        case .redirect(let redirect): "redirect \(redirect)"
+        case .head(let head): "head \(head)"
+        case .facts(let facts): "facts \(facts.members.count)"
+        case .item(let item): "item \(item)"
+        case .body(let bytes): "body \(bytes.count) bytes"
+        case .diagnostics(let bytes): "diagnostics \(bytes.count) bytes"
+        case .note(let note):
+            TerminalText.escapeLine("note \(note.code) \(URI.display(note.message))")
+        case .end(let ending): "end \(ending.outcome)"
+        }
     }
 }
 
