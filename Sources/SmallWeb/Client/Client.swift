@@ -28,8 +28,9 @@ public struct Client: Sendable {
         /// The redirects to follow.
         public var redirects = RedirectPolicy()
         /// Decides if a redirect is followed that ``redirects`` allows; `nil` for all. One that is
-        /// not is a page with the outcome `redirect-refused`. Called on the client's thread, which
-        /// it must not block; the limits of time go on.
+        /// not is a page with the outcome `redirect-refused`. Called away from the client's thread:
+        /// it may wait or block, and other fetches go on. With the total time of its fetch, or when
+        /// that is cancelled, its task is cancelled, and its answer has no effect any more.
         public var mayFollow: (@Sendable (Ending.Redirect) async -> Bool)?
         /// Answers a server that asks for input, as ``mayFollow`` is called. The prompt is
         /// `Head.meta` of `Ending.head`. With `nil`, or an answer of `nil`, it is a

@@ -6,8 +6,7 @@ extension Fetch {
     /// Seconds from the deadline on in which a handler may report where it was.
     private static let graceSeconds = 0.1
 
-    /// Has a handler of others make the exchange, away from the loop: it may wait as it likes, and
-    /// block its thread. At the deadline, or when this task is cancelled, it is left alone, and has
+    /// Has a handler of others make the exchange, away from the loop. Once it is left alone, it has
     /// nothing more to say.
     func deliver(
         away handler: any ProtocolHandler, _ asked: Request, _ dialer: any Dialer,
@@ -20,26 +19,15 @@ extension Fetch {
             dialer: dialer, loop: loop, thread: fetcher.thread)
         nonisolated(unsafe) let delivery = delivery
         let end = deadline == .never ? .never : deadline.advanced(seconds: Self.graceSeconds)
-        let result = await loop.result(by: end) { () -> Result<Completeness, FetchError> in
-            do throws(FetchError) {
-                let completeness = try await handler.fetch(asked, dialer: away) {
-                    event async throws(FetchError) in
-                    try await loop.run { () async throws(FetchError) in
-                        if isLeft.withLock({ $0 }) { throw .cancelled }
-                        try await delivery.take(event)
-                    }
+        defer { isLeft.withLock { $0 = true } }
+        return try await loop.away(by: end) { () async throws(FetchError) in
+            try await handler.fetch(asked, dialer: away) { event async throws(FetchError) in
+                try await loop.run { () async throws(FetchError) in
+                    if isLeft.withLock({ $0 }) { throw .cancelled }
+                    try await delivery.take(event)
                 }
-                return .success(completeness)
-            } catch {
-                return .failure(error)
             }
         }
-        isLeft.withLock { $0 = true }
-        guard let result else {
-            try LongWork.check(deadline)
-            throw .cancelled
-        }
-        return try result.get()
     }
 }
 

@@ -61,9 +61,9 @@ extension Fetch {
     func checkWay(to next: Request, _ redirect: Ending.Redirect) async throws(FetchError) {
         let nextWay = try fetcher(for: request).checkWay(
             from: request, to: next, by: fetcher(for: next))
-        let mayFollow = await fetcher.options.mayFollow?(redirect) ?? true
-        if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
-        guard mayFollow else {
+        let options = fetcher.options
+        let opens = await options.opens?(redirect) ?? true
+        guard opens, try await ask(options.mayFollow, redirect) ?? true else {
             throw .redirect("the program may not open \(next.uri.display)")
         }
         if await reach.refuses(next, isDirect: nextWay == .direct, fetcher, by: deadline) {
@@ -86,10 +86,7 @@ extension Fetch {
             let head = ending.head
         else { return false }
         let isOver = hops > fetcher.options.redirects.limit || request.upload != nil
-        let text = isOver ? nil : await answer(ending)
-        if !fetcher.loop.isCurrent { await fetcher.loop.enter() }
-        if Task.isCancelled { throw .cancelled }
-        guard let text else {
+        guard !isOver, let text = try await ask(answer, ending) ?? nil else {
             // It was held back.
             try await emit(.head(head))
             if !heldBody.isEmpty { try await emit(.body(heldBody[...])) }
@@ -98,6 +95,21 @@ extension Fetch {
         request.input = Array(text.utf8)
         request.isInputSecret = head.wantsSensitiveInput
         return true
+    }
+
+    /// Calls a closure of others; `nil` without one.
+    ///
+    /// - Throws: `timeout`, `interrupted`.
+    @inline(never)
+    private func ask<Question: Sendable, Answer: Sendable>(
+        _ closure: (@Sendable (Question) async -> Answer)?, _ question: Question
+    ) async throws(FetchError) -> Answer? {
+        guard let closure else { return nil }
+        do throws(FetchError) {
+            return try await fetcher.loop.away(by: deadline) { await closure(question) }
+        } catch {
+            throw timed(error)
+        }
     }
 
     mutating func check(_ next: Request, hops: Int) throws(FetchError) {

@@ -152,7 +152,7 @@ struct Fetch {
     /// Completes a timeout with the limit that was exceeded, and how far the fetch had got. The
     /// code that waits for a server knows only the end of the wait.
     @inline(never)
-    private func timed(_ error: FetchError) -> FetchError {
+    func timed(_ error: FetchError) -> FetchError {
         guard error.outcome == .timeout, case .raise(let limit)? = error.remedy else {
             return error
         }

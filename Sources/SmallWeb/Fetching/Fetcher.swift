@@ -17,9 +17,12 @@ package final class Fetcher: Sendable {
         package var proxies = ProxySettings()
         /// Schemes that may be fetched; `nil` for all of the registry.
         package var allowedSchemes: Set<String>?
-        /// Decides if a redirect is followed that the policy allows; `nil` for all.
+        /// Decides first if a redirect is followed that the policy allows, on the loop; `nil` for
+        /// all.
+        var opens: (@Sendable (Ending.Redirect) async -> Bool)?
+        /// Decides then, as a closure of others; `nil` for all.
         var mayFollow: (@Sendable (Ending.Redirect) async -> Bool)?
-        /// Answers a prompt; `nil` for none.
+        /// Answers a prompt, as a closure of others; `nil` for none.
         var answer: (@Sendable (Ending) async -> String?)?
         package var network = Network.live
         /// Judges each hop by robots files; `nil` to ask for none.

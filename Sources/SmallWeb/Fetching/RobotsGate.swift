@@ -213,7 +213,8 @@ package final class RobotsGate: Sendable {
             options.robots = nil
             options.redirects = RedirectPolicy()
             options.redirects.refusesPrivate = true
-            options.mayFollow = { redirect in
+            options.mayFollow = nil
+            options.opens = { redirect in
                 guard let next = try? fetcher.request(redirect.to), (try? next.server) == place
                 else { return crawling.dialect == .standard }
                 await fetcher.loop.sleep(until: .now.advanced(seconds: pace))

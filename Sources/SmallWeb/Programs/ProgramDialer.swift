@@ -150,10 +150,10 @@ final class ProgramDialer: ProgramNetwork {
             options.leaveOutWhatIsForTheUser()
             if !mayBePrivate { options.resolver.refusesPrivate = true }
             if let own { options.resolver.overrides[endpoint.description] = [own] }
-            let mayFollow = options.mayFollow
-            options.mayFollow = { redirect in
+            let opens = options.opens
+            options.opens = { redirect in
                 guard isAllowed(redirect.to) else { return false }
-                return await mayFollow?(redirect) ?? true
+                return await opens?(redirect) ?? true
             }
             options.network = options.network.withoutOthers
         }

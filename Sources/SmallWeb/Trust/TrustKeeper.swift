@@ -5,9 +5,10 @@ internal import SmallWebTransport
 extension TrustStore {
     /// Keeps servers' keys, in the place of a file: a database, say, behind an actor.
     ///
-    /// Fetches call it from several tasks. It is given the time to connect in; after that its task
-    /// is cancelled. An error that is not a `FetchError` becomes one of the outcome `read`, and
-    /// ends the fetch before a byte of the request is sent.
+    /// Fetches call it from several tasks, away from the client's thread: it may wait or block. It
+    /// is given the time to connect in; after that its task is cancelled and left alone. An error
+    /// that is not a `FetchError` becomes one of the outcome `read`, and ends the fetch before a
+    /// byte of the request is sent.
     public protocol Keeper: Sendable {
         /// Looks up the keys that are known of a server: alternatives; any one is as good. Empty
         /// for a server that is not known.
@@ -143,13 +144,14 @@ extension TrustStore {
         let late = FetchError(
             .timeout, .tls, "the trust store took too long for \(visit.endpoint)",
             remedy: .raise(.connectTime))
-        do {
-            guard let keeper else { preconditionFailure("there is a keeper") }
-            return try await loop.run(until: deadline, or: late) { try await body(keeper) }
-        } catch {
-            if Task.isCancelled { throw .cancelled }
-            throw (error as? FetchError)
-                ?? FetchError(.read, .tls, "the trust store failed: \(error)")
+        guard let keeper else { preconditionFailure("there is a keeper") }
+        return try await loop.away(by: deadline, or: late) { () async throws(FetchError) in
+            do {
+                return try await body(keeper)
+            } catch {
+                throw (error as? FetchError)
+                    ?? FetchError(.read, .tls, "the trust store failed: \(error)")
+            }
         }
     }
 }

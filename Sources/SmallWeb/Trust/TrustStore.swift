@@ -13,6 +13,8 @@ public struct TrustStore: Sendable {
     private var yieldsToScheme: Bool
     /// True to never add to the file: the judged keys were recorded, perhaps by others.
     package var isReadOnly = false
+    /// True for an ``asker`` of this package, which holds up the loop until it has the answer.
+    package var asksOnLoop = false
 
     /// One reference, as a store is copied for each connection.
     private struct Parts: Sendable {
@@ -30,8 +32,9 @@ public struct TrustStore: Sendable {
     private var shared: Locked<TrustLookup> { parts.value.lookup }
 
     /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``; false
-    /// is a no. `nil` always refuses. It is called on the event loop of the fetch, and asks one
-    /// question at a time; other fetches go on while it awaits the answer.
+    /// is a no. `nil` always refuses. It is called away from the client's thread, for one question
+    /// at a time, and may wait or block; other fetches go on. With the total time of its fetch, or
+    /// when that is cancelled, its task is cancelled, and its answer has no effect any more.
     public var asker: (@Sendable (Question) async -> Bool)? {
         get { parts.value.asker }
         set { parts.value.asker = newValue }
@@ -138,11 +141,15 @@ public struct TrustStore: Sendable {
                     && !lines.contains { $0.pin == nil }
                 guard policy == .ask, isQuestion, !visit.isApproved, let asker else { throw error }
                 if hasTurn {
-                    let isApproved = await asker(Question(visit, lines, error))
-                    if !loop.isCurrent { await loop.enter() }
+                    let question = Question(visit, lines, error)
+                    visit.isApproved =
+                        asksOnLoop
+                        ? await asker(question)
+                        : try await loop.away(by: end, or: Self.noTime(endpoint)) {
+                            await asker(question)
+                        }
                     if Task.isCancelled { throw .cancelled }
-                    guard isApproved else { throw error }
-                    visit.isApproved = true
+                    guard visit.isApproved else { throw error }
                 } else {
                     // Then it is looked up again: an answer to another fetch may have settled it.
                     try await untilNobodyIsAsked(about: endpoint, on: loop, by: end)
@@ -158,17 +165,18 @@ public struct TrustStore: Sendable {
     /// the keys have changed meanwhile.
     private static let changesMax = 10
 
+    private static func noTime(_ endpoint: Endpoint) -> FetchError {
+        FetchError(
+            .timeout, .tls, "no time is left to ask about \(endpoint)", remedy: .raise(.totalTime))
+    }
+
     /// Polled, as ``lock(loop:by:)``: an answer takes seconds.
     private func untilNobodyIsAsked(
         about endpoint: Endpoint, on loop: EventLoop, by end: Instant
     ) async throws(FetchError) {
         while true {
             if Task.isCancelled { throw .cancelled }
-            guard Instant.now < end else {
-                throw FetchError(
-                    .timeout, .tls, "no time is left to ask about \(endpoint)",
-                    remedy: .raise(.totalTime))
-            }
+            guard Instant.now < end else { throw Self.noTime(endpoint) }
             let isTaken = parts.value.isAsking.withLock { isAsking in
                 defer { isAsking = true }
                 return isAsking

@@ -140,7 +140,8 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         store.isReadOnly = true
         if let tls {
             let now = UTCDate.now
-            let trust = try await store.judge(endpoint, tls, now: now, loop: hop.loop)
+            let trust = try await store.judge(
+                endpoint, tls, now: now, loop: hop.loop, askingUntil: hop.deadline)
             let key = tls.certificate.spkiSHA256
             guard trust.verdict == .firstUse,
                 let known = replayer.readers.pin(key, of: endpoint.description, now: now)

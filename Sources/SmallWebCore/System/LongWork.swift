@@ -14,11 +14,11 @@ package enum LongWork {
     /// Same, for a given deadline.
     package static func check(_ deadline: Instant) throws(FetchError) {
         guard swposix_pending_signal() == 0, !Task.isCancelled else { throw .cancelled }
-        guard deadline == .never || Instant.now < deadline else {
-            throw FetchError(
-                .timeout, .body, "it took longer than allowed", remedy: .raise(.totalTime))
-        }
+        guard deadline == .never || Instant.now < deadline else { throw late }
     }
+
+    package static let late = FetchError(
+        .timeout, .body, "it took longer than allowed", remedy: .raise(.totalTime))
 
     /// Same, after yielding to other tasks on the event loop.
     package static func pause() async throws(FetchError) {

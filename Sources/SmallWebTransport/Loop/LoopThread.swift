@@ -42,22 +42,36 @@ package final class LoopThread: Sendable {
 }
 
 extension EventLoop {
-    /// Runs `body` away from the loop, until it returns, but no longer than the deadline or a
-    /// cancellation of this task: then its own task is cancelled, and left alone.
+    /// Runs code of others away from the loop: it may wait as it likes, and block its thread. At
+    /// the deadline, or when this task is cancelled, its task is cancelled and left alone, and what
+    /// it returns later is dropped. It is not run if either has come already.
     ///
-    /// - Returns: `nil` if it has not returned before.
-    package func result<Value: Sendable>(
-        by deadline: Instant, of body: @escaping @Sendable () async -> Value
-    ) async -> Value? {
-        let result = Locked<Value?>(nil)
+    /// - Throws: Errors of `body`; `interrupted` for a cancelled task, `late` at the deadline.
+    package func away<Value: Sendable>(
+        by deadline: Instant, or late: FetchError = LongWork.late,
+        _ body: @escaping @Sendable () async throws(FetchError) -> Value
+    ) async throws(FetchError) -> Value {
+        if Task.isCancelled { throw .cancelled }
+        guard Instant.now < deadline else { throw late }
+        let result = Locked<Result<Value, FetchError>?>(nil)
         let waiter = Waiter(deadline: deadline)
         let task = Task {
-            let value = await body()
+            let value: Result<Value, FetchError>
+            do throws(FetchError) {
+                value = .success(try await body())
+            } catch {
+                value = .failure(error)
+            }
             result.withLock { $0 = value }
             perform { self.finish(waiter, .ready) }
         }
-        if await wait(waiter) != .ready { task.cancel() }
-        return result.withLock { $0 }
+        if await wait(waiter) == .ready, !Task.isCancelled,
+            let value = result.withLock({ $0 })
+        {
+            return try value.get()
+        }
+        task.cancel()
+        throw Task.isCancelled ? .cancelled : late
     }
 
     /// Runs `body` on the loop's thread and waits for it. From another thread.

@@ -205,6 +205,7 @@ struct TrustCommand: Sendable {
         }
         let isRefused = Locked(false)
         var store = try store(.ask)
+        store.asksOnLoop = true
         store.asker = { question in
             let isWanted = isForced || asker.confirms(question.error)
             isRefused.withLock { $0 = !isWanted }
