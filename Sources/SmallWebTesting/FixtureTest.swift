@@ -167,7 +167,7 @@ package struct FixtureTest: Sendable {
     ) async throws(FetchError) -> (played: Played, said: [UInt8], server: ScriptedServer) {
         let server = ScriptedServer(wire, play, keepsDatagrams: keepsDatagrams(wire))
         let dialer = ScriptedDialer(server, on: loop, by: deadline)
-        var (played, said) = (Played(), [UInt8]())
+        var (played, said, order) = (Played(), [UInt8](), Event.Order())
         do throws(FetchError) {
             var request = try wire.prepared(for: plugin)
             request.limits.idleSeconds = wire.close == .silence ? Self.silenceSeconds : nil
@@ -177,7 +177,9 @@ package struct FixtureTest: Sendable {
             if isPatient, let seconds = request.limits.idleSeconds {
                 request.limits.idleSeconds = seconds * Self.patience
             }
-            played.completeness = try await plugin.fetch(request, dialer: dialer) { event in
+            let completeness = try await plugin.fetch(request, dialer: dialer) {
+                event async throws(FetchError) in
+                try order.add(event)
                 switch event {
                 case .body(let bytes): played.body += bytes
                 case .diagnostics(let bytes): said += bytes
@@ -185,6 +187,8 @@ package struct FixtureTest: Sendable {
                     if let line = eventLine(event, hasFacts: true) { played.events.append(line) }
                 }
             }
+            try order.end()
+            played.completeness = completeness
         } catch {
             // A mistake of a running program is not an error of the system.
             if error.outcome == .plugin && error.errnoName != nil { throw error }

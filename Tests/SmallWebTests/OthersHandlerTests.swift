@@ -179,7 +179,7 @@ struct OthersHandlerTests {
 }
 
 /// A protocol whose exchange is a closure.
-private struct Wanderer: ProtocolHandler {
+struct Wanderer: ProtocolHandler {
     typealias Body =
         @Sendable (Request, any Dialer, Emit) async throws(FetchError) -> Completeness
 

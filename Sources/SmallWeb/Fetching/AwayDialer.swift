@@ -7,27 +7,44 @@ extension Fetch {
     private static let graceSeconds = 0.1
 
     /// Has a handler of others make the exchange, away from the loop. Once it is left alone, it has
-    /// nothing more to say.
+    /// nothing more to say. An error of `emit` ends the fetch, also if the handler passes over it.
+    ///
+    /// - Throws: `plugin` for a handler that breaks the rules of events.
     func deliver(
         away handler: any ProtocolHandler, _ asked: Request, _ dialer: any Dialer,
         _ delivery: Delivery
     ) async throws(FetchError) -> Completeness {
         let loop = fetcher.loop
-        let isLeft = Locked(false)
+        let said = Locked((order: Event.Order(), isLeft: false))
         // @unchecked: used on the loop alone.
         nonisolated(unsafe) let away = AwayDialer(
             dialer: dialer, loop: loop, thread: fetcher.thread)
         nonisolated(unsafe) let delivery = delivery
         let end = deadline == .never ? .never : deadline.advanced(seconds: Self.graceSeconds)
-        defer { isLeft.withLock { $0 = true } }
-        return try await loop.away(by: end) { () async throws(FetchError) in
-            try await handler.fetch(asked, dialer: away) { event async throws(FetchError) in
-                try await loop.run { () async throws(FetchError) in
-                    if isLeft.withLock({ $0 }) { throw .cancelled }
-                    try await delivery.take(event)
+        defer { said.withLock { $0.isLeft = true } }
+        let completeness: Completeness
+        do throws(FetchError) {
+            completeness = try await loop.away(by: end) { () async throws(FetchError) in
+                try await handler.fetch(asked, dialer: away) { event async throws(FetchError) in
+                    try await loop.run { () async throws(FetchError) in
+                        do throws(FetchError) {
+                            try said.withLock { said throws(FetchError) in
+                                if said.isLeft { throw .cancelled }
+                                try said.order.add(event)
+                            }
+                            try await delivery.take(event)
+                        } catch {
+                            said.withLock { $0.order.error = $0.order.error ?? error }
+                            throw error
+                        }
+                    }
                 }
             }
+        } catch {
+            throw said.withLock { $0.order.error } ?? error
         }
+        try said.withLock { said throws(FetchError) in try said.order.end() }
+        return completeness
     }
 }
 

@@ -38,8 +38,10 @@ public protocol ProtocolHandler: Sendable {
 
     /// Runs one exchange.
     ///
-    /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. At most
-    /// one `head` is emitted; a refusal by the server is a head with its class, not a throw.
+    /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. One
+    /// `head` is emitted before all of `body`, `item` and `facts`; a refusal by the server is a
+    /// head with its class, not a throw. `note` and `diagnostics` may come at any time; all other events are
+    /// the client's alone. A handler that breaks these rules ends its fetch with `plugin`.
     ///
     /// - Returns: The proof, or lack of it, that nothing is missing.
     /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the
@@ -78,6 +80,41 @@ extension ProtocolHandler {
         from request: Request, status: Int?, isSameOrigin: Bool
     ) -> Request.Carried {
         Request.Carried(isSameOrigin ? request.options : request.options.withoutSecrets)
+    }
+}
+
+extension Event {
+    /// What a handler has emitted, by the rules of ``ProtocolHandler/fetch(_:dialer:emit:)``.
+    package struct Order: Sendable {
+        private var hasHead = false
+        /// The first error of `emit`, which ends the fetch, also if the handler passes over it.
+        package var error: FetchError?
+
+        package init() {}
+
+        /// - Throws: ``error``, which is `plugin` for an event against the rules.
+        package mutating func add(_ event: Event) throws(FetchError) {
+            let fault: String?
+            switch event {
+            case .head:
+                fault = hasHead ? "a second head" : nil
+                hasHead = true
+            case .facts, .item, .body: fault = hasHead ? nil : "an event before its head"
+            case .note, .diagnostics: fault = nil
+            case .connecting, .connected, .sent, .redirect, .end:
+                fault = "an event that is the client's alone"
+            }
+            if let fault { error = error ?? .plugin("the handler emitted \(fault): \(event)") }
+            if let error { throw error }
+        }
+
+        /// Judges a handler that has returned.
+        ///
+        /// - Throws: ``error``; `plugin` without a head.
+        package func end() throws(FetchError) {
+            if let error { throw error }
+            if !hasHead { throw .plugin("the handler returned without a head") }
+        }
     }
 }
 
