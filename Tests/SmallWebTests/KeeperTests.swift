@@ -114,6 +114,35 @@ struct KeeperTests {
         #expect(await database.remembered == 0)
     }
 
+    /// A key as it is kept, and in the forms of errors.
+    @Test func aKeyIsTheSameInEachForm() {
+        let hex = String(repeating: "a", count: 64)
+        for (form, isOfCertificate) in [("", false), ("spki-", false), ("certificate-", true)] {
+            let key = TrustStore.Key(digest: "\(form)sha256:\(hex)")
+            #expect(key.digest == "sha256:" + hex && key.isOfCertificate == isOfCertificate)
+            var changed = TrustStore.Key(digest: "")
+            changed.digest = "\(form)sha256:\(hex)"
+            #expect(changed == key)
+            #expect((key == TrustStore.Key(digest: "sha256:" + hex)) == !isOfCertificate)
+        }
+    }
+
+    /// The keys that an error names can be kept and compared as they are written there.
+    @Test(arguments: [false, true])
+    func theKeyOfAnErrorCanBeKept(_ ofCertificate: Bool) async throws {
+        var known = other
+        known.isOfCertificate = ofCertificate
+        await know(known)
+        let error = await #expect(throws: FetchError.self) {
+            try await web().fetch(server.url("/about"))
+        }
+        #expect(error?.outcome == .trustChanged)
+        let (expected, actual) = (try #require(error?.expected), try #require(error?.actual))
+        #expect(TrustStore.Key(digest: expected, firstSeen: 1) == known)
+        await know(TrustStore.Key(digest: actual))
+        #expect(try await verdict(web(.locked)) == .match)
+    }
+
     @Test(arguments: [
         "", "sha256", "sha256:", "sha256:12", "md5:" + String(repeating: "a", count: 64),
     ])

@@ -30,8 +30,10 @@ extension TrustStore {
 
     /// A server's key, as it is kept.
     public struct Key: Sendable, Hashable {
-        /// `sha256:` and 64 hexadecimal digits: the digest of the key (SubjectPublicKeyInfo).
-        public var digest: String
+        /// `sha256:` and 64 hexadecimal digits: the digest of the key (SubjectPublicKeyInfo). The
+        /// form of `FetchError.expected` and `actual`, which begins with `spki-` or `certificate-`,
+        /// is taken apart when it is set: it says ``isOfCertificate``, too.
+        public var digest: String { didSet { readForm() } }
         /// True for a ``digest`` of the whole certificate, as other clients keep it.
         public var isOfCertificate = false
         /// The end of the certificate's validity, in Unix seconds; `nil` if it is not known. From
@@ -49,6 +51,15 @@ extension TrustStore {
         ) {
             self.digest = digest
             (self.expires, self.firstSeen, self.lastSeen) = (expires, firstSeen, lastSeen)
+            readForm()
+        }
+
+        private mutating func readForm() {
+            for (form, ofCertificate) in [("spki-", false), ("certificate-", true)]
+            where digest.hasPrefix(form) {
+                isOfCertificate = ofCertificate
+                digest = String(digest.dropFirst(form.count))
+            }
         }
     }
 
