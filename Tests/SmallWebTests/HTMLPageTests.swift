@@ -63,6 +63,8 @@ internal import Testing
         let text = try read(page, type).text
         #expect(text.hasSuffix(end), "\(text.suffix(20))")
         #expect(try read(page, type, isPieces: true).text == text)
+        let whole = try Page("https://h.test/", page, #require(MediaType(parsing: type)))
+        #expect(whole.text.hasSuffix(end))
     }
 
     /// A page of Markdown that is held to its end is not read as a whole there.

@@ -73,7 +73,17 @@ struct ResponseTests {
         let error = await #expect(throws: FetchError.self) {
             try await response.body.collect(upTo: 4096)
         }
-        #expect(error?.outcome == .tooLarge)
+        #expect(error?.outcome == .tooLarge && error?.url == url)
+    }
+
+    @Test func aBodyIsReadOnce() async throws {
+        let server = try LoopbackServer.capsule()
+        let response = try await bench.web().response(server.url("/about"))
+        _ = try await response.body.collect(upTo: 1 << 20)
+        let error = await #expect(throws: FetchError.self) {
+            try await response.body.collect(upTo: 1 << 20)
+        }
+        #expect(error?.outcome == .usage && error?.url == server.url("/about"))
     }
 
     @Test func aTimeoutIsOfThatCall() async throws {

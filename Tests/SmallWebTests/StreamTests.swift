@@ -131,11 +131,23 @@ struct StreamTests {
 
     @Test func aPeerThatNeverSendsEndsAtTheLimit() async throws {
         let server = try LoopbackServer { $0.hang() }
-        for limits in [
-            Limits(idle: .milliseconds(100)), Limits(total: .milliseconds(100), idle: nil),
+        for (limits, words) in [
+            (Limits(idle: .milliseconds(100)), "the server was silent for too long"),
+            (
+                Limits(total: .milliseconds(100), idle: nil),
+                "the stream was open for longer than 0.1 s"
+            ),
+            (
+                Limits(total: .milliseconds(100), idle: .seconds(60)),
+                "the stream was open for longer than 0.1 s"
+            ),
         ] {
-            let found = try await outcome(server, limits) { _ = try await $0.readSome() }
-            #expect(found == .timeout)
+            let error = await #expect(throws: FetchError.self) {
+                try await bench.web().withStream(to: place(server), limits: limits) {
+                    _ = try await $0.readSome()
+                }
+            }
+            #expect(error?.outcome == .timeout && error?.message == words)
         }
         #expect(server.clientSockets == 0)
     }

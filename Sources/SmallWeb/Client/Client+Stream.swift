@@ -133,14 +133,12 @@ extension EventLoop {
                     return nil
                 }
             }
-            var isLate = false
             do {
                 while let result = try await group.next() {
                     group.cancelAll()
                     if let result { return result }
-                    isLate = !Task.isCancelled
                 }
-            } catch  where isLate {
+            } catch  where Instant.now >= deadline && !Task.isCancelled {
                 throw late
             }
             preconditionFailure("a body returns or throws")

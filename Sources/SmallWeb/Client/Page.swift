@@ -55,10 +55,10 @@ public struct Page: Sendable {
     /// The media type of the body, as far as the protocol gives one.
     public var mediaType: MediaType? { ending.head?.mediaType }
 
-    /// The body as text, from the charset that the server names; invalid bytes become U+FFFD. It
-    /// may hold control characters.
+    /// The body as text, from the charset that the server names, or else the page of HTML itself;
+    /// invalid bytes become U+FFFD. It may hold control characters.
     public var text: String {
-        guard let converter = ending.head.flatMap(PageReader.converter) else {
+        guard let converter = ending.head.flatMap({ PageReader.converter($0, body) }) else {
             return String(decoding: body, as: UTF8.self)
         }
         return String(decoding: converter.convert(body[...]) + converter.finish(), as: UTF8.self)

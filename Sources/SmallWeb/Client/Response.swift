@@ -21,11 +21,12 @@ public struct Response {
         public typealias Failure = FetchError
 
         fileprivate let events: Client.Events.Iterator
+        fileprivate let uri: URI
 
         /// Goes on with the body where another iterator was left. One that is made after the end
         /// throws `usage`.
         public func makeAsyncIterator() -> Iterator {
-            Iterator(events: events, isLate: events.hasEnded)
+            Iterator(events: events, uri: uri, isLate: events.hasEnded)
         }
 
         /// All of the body.
@@ -40,7 +41,9 @@ public struct Response {
             var bytes: [UInt8] = []
             let iterator = makeAsyncIterator()
             while let piece = try await iterator.next(isolation: isolation) {
-                guard piece.count <= max - bytes.count else { throw .tooLarge(max) }
+                guard piece.count <= max - bytes.count else {
+                    throw FetchError.tooLarge(max).of(uri.description)
+                }
                 bytes += piece
             }
             return bytes
@@ -49,6 +52,7 @@ public struct Response {
         /// The body in progress.
         public struct Iterator: AsyncIteratorProtocol {
             fileprivate let events: Client.Events.Iterator
+            fileprivate let uri: URI
             fileprivate let isLate: Bool
 
             /// The next bytes, never empty; `nil` at the end of a reply that is a success.
@@ -57,7 +61,9 @@ public struct Response {
             public func next(
                 isolation actor: isolated (any Actor)? = #isolation
             ) async throws(FetchError) -> ArraySlice<UInt8>? {
-                if isLate { throw usageError("the body has been read to its end") }
+                if isLate {
+                    throw usageError("the body has been read to its end").of(uri.description)
+                }
                 while let event = try await events.next(isolation: actor) {
                     switch event {
                     case .body(let bytes) where !bytes.isEmpty: return bytes
@@ -96,10 +102,10 @@ extension Client {
             switch event {
             case .redirect(let redirect): uri = redirect.to
             case .head(let head):
-                return Response(head: head, uri: uri, body: .init(events: events))
+                return Response(head: head, uri: uri, body: .init(events: events, uri: uri))
             case .body, .item, .end:
                 events.unread(event)
-                return Response(head: nil, uri: uri, body: .init(events: events))
+                return Response(head: nil, uri: uri, body: .init(events: events, uri: uri))
             default: break
             }
         }

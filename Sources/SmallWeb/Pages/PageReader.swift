@@ -101,13 +101,10 @@ package final class PageReader {
 
     /// - Parameter base: The page's own URI, after redirects. Links do not repeat its password.
     package init(_ head: Head, base: URI, registry: Registry) {
-        let type = head.mediaType
         kind = Kind(head)
         held = kind == .gemtext || kind == .menu || kind == .other ? nil : []
         charset = Self.converter(head)
-        let name = type?.parameters["charset"]?.lowercased()
-        let isKnown = charset != nil || name.map(CharsetConverter.namesOfUTF8.contains) ?? false
-        declaredCharset = isKnown ? name : nil
+        declaredCharset = Self.declared(head)
         gemtext = GemtextReader(readsPrompts: registry[base.scheme]?.scheme.hasPromptLines ?? false)
         (self.base, self.registry) = (base.withoutPassword, registry)
     }
@@ -116,6 +113,20 @@ package final class PageReader {
     package static func converter(_ head: Head) -> CharsetConverter? {
         guard Kind(head) != .other else { return nil }
         return head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
+    }
+
+    /// The converter for a whole page, which may be HTML that names its charset.
+    static func converter(_ head: Head, _ body: [UInt8]) -> CharsetConverter? {
+        guard Kind(head) == .html else { return converter(head) }
+        return CharsetConverter(from: HTMLCharset.name(of: body[...], declared: declared(head)))
+    }
+
+    /// The charset that a media type names, if it can be read.
+    private static func declared(_ head: Head) -> String? {
+        (head.mediaType?.parameters["charset"]?.lowercased()).flatMap { name in
+            let isUTF8 = CharsetConverter.namesOfUTF8.contains(name)
+            return isUTF8 || CharsetConverter(from: name) != nil ? name : nil
+        }
     }
 
     /// Must be called before the first event.
