@@ -89,7 +89,7 @@ private struct EditCommand: Sendable {
     ) async throws(FetchError) -> Int32 {
         let before = try await page(from: sources, settings, loop)
         let usual = MediaType(parsing: PutCommand.mediaType(of: nil, to: url, scheme))
-        // Scheme defaults for unknown files are no text.
+        // The default for unknown files is not a type of text.
         let isKnown = usual.map { $0.essence != "application/octet-stream" } ?? false
         let type = before.head?.mediaType ?? (isKnown ? usual : nil) ?? MediaType("text/plain")
         let text = try EditedFile(before.bytes, type, of: url)
