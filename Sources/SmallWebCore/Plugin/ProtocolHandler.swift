@@ -40,8 +40,9 @@ public protocol ProtocolHandler: Sendable {
     ///
     /// Every URL byte that reaches the wire has been checked *before* `dialer` is called. One
     /// `head` is emitted before all of `body`, `item` and `facts`; a refusal by the server is a
-    /// head with its class, not a throw. `note` and `diagnostics` may come at any time; all other events are
-    /// the client's alone. A handler that breaks these rules ends its fetch with `plugin`.
+    /// head with its class, not a throw. `note` and `diagnostics` may come at any time; all other
+    /// events are the client's alone. A handler that breaks these rules ends its fetch with
+    /// `plugin`.
     ///
     /// - Returns: The proof, or lack of it, that nothing is missing.
     /// - Throws: `bad-url` before dialling; `protocol-error`, `empty-reply`, and whatever the
