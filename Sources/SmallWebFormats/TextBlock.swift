@@ -12,6 +12,7 @@ public struct TextBlock: Sendable, Hashable {
     public enum Kind: Sendable, Hashable {
         /// The level, 1 to 6.
         case heading(Int)
+        /// Text to be wrapped.
         case paragraph
         /// The depth begins with 1. Only items of ordered lists have a number.
         case item(depth: Int = 1, number: Int? = nil)

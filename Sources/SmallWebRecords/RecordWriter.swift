@@ -188,6 +188,7 @@ public struct RecordOptions: Sendable {
         case auto
         /// Text, with replacement characters for other bytes.
         case text
+        /// Base64 (RFC 4648), whatever it is.
         case base64
         /// Not at all: for bodies that go to files.
         case file

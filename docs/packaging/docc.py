@@ -5,8 +5,9 @@ usage: docc.py BUILD DIRECTORY [--update]
 
 Each target of .spi.yml is documented as the Swift Package Index does it: from its own symbols and its
 own catalog alone, so a link to another module's symbol leads nowhere. The code of the articles must
-compile, each public name be a topic, and docc say nothing. The public declarations must be those of
-docs/api, so that a change of them is seen in a diff. DIRECTORY/html has all of them in one.
+compile, each public name be a topic, each case of an enumeration have a comment, and docc say nothing.
+The public declarations must be those of docs/api, so that a change of them is seen in a diff.
+DIRECTORY/html has all of them in one.
 """
 
 import difflib
@@ -75,6 +76,8 @@ for module, catalog in zip(MODULES, catalogs):
         name = symbol["pathComponents"][0]
         if "\n- ``%s``\n" % name not in page:
             sys.exit("%s.md: %s is not among the topics" % (module, name))
+        if symbol["kind"]["identifier"] == "swift.enum.case" and "docComment" not in symbol:
+            sys.exit("%s: no comment says what it is" % ".".join(symbol["pathComponents"]))
     run(tools + "/docc", "convert", catalog, "--fallback-display-name", module,
         "--fallback-bundle-identifier", module, "--additional-symbol-graph-dir", graphs,
         "--output-dir", graphs + ".doccarchive", "--warnings-as-errors")

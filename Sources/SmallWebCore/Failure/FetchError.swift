@@ -29,7 +29,26 @@ public struct FetchError: Error, Sendable, Hashable {
     /// The part of a fetch that failed.
     @nonexhaustive
     public enum Phase: String, Sendable, Hashable, Codable {
-        case input, resolve, connect, proxy, tls, send, header, body, output, plugin
+        /// The request, its URL or a file that it needs.
+        case input
+        /// The look-up of a host name.
+        case resolve
+        /// The connection to a server or a proxy.
+        case connect
+        /// The conversation with a proxy.
+        case proxy
+        /// The TLS handshake, and the judgement of the key.
+        case tls
+        /// Sending the request.
+        case send
+        /// The reply before its body, and redirects.
+        case header
+        /// The body.
+        case body
+        /// Writing what came, to a file, say.
+        case output
+        /// A program or handler that speaks the protocol.
+        case plugin
     }
 
     /// Classified where the failure happened, never later from the message.

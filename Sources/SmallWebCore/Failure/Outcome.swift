@@ -7,39 +7,73 @@
 /// Statuses 1 to 100 have curl's meaning of the number, except ``temporaryFailure``.
 @nonexhaustive
 public enum Outcome: String, CaseIterable, Sendable, Hashable, Codable {
+    /// The server answered with success, and the body was delivered.
     case ok
+    /// No plugin handles the scheme, or it is not an allowed one.
     case unsupportedScheme = "unsupported-scheme"
+    /// The request cannot be made as it is; for programs a mistake of the caller.
     case usage
+    /// The URL cannot be parsed, or cannot be sent safely.
     case badURL = "bad-url"
+    /// A system library that the scheme needs is missing.
     case notBuiltIn = "not-built-in"
+    /// The proxy's host name was not resolved.
     case proxyResolve = "proxy-resolve"
+    /// The host name was not resolved.
     case resolve
+    /// The connection was refused, impossible, or reset before any data.
     case connect
+    /// The reply breaks the rules of its protocol.
     case protocolError = "protocol-error"
+    /// The reply ended before it was complete.
     case truncated
+    /// The server refused for good.
     case permanentFailure = "permanent-failure"
+    /// A file, or another output of this machine, cannot be written.
     case write
+    /// A file, or an upload, cannot be read.
     case read
+    /// A limit of time was over.
     case timeout
+    /// The TLS handshake failed.
     case tls
+    /// The limit of redirects was reached, or they form a loop.
     case tooManyRedirects = "too-many-redirects"
+    /// The server closed the connection without a byte.
     case emptyReply = "empty-reply"
+    /// The request was not sent in full.
     case send
+    /// The connection broke during the reply.
     case receive
+    /// A client certificate or its key cannot be read, or has expired.
     case identityUnusable = "identity-unusable"
+    /// The server's key is not trusted.
     case untrusted
+    /// The body, or a part of it that is held, is beyond its limit.
     case tooLarge = "too-large"
+    /// The server refused for now.
     case temporaryFailure = "temporary-failure"
+    /// The server's key is not the one that is known, or was asked for.
     case trustChanged = "trust-changed"
+    /// The proxy refused, or broke its protocol.
     case proxy
+    /// The server asks for a client certificate.
     case needsIdentity = "needs-identity"
+    /// The server asks for input.
     case needsInput = "needs-input"
+    /// A redirect leads to where it is not followed.
     case redirectRefused = "redirect-refused"
+    /// A replay: no recording has the request.
     case notRecorded = "not-recorded"
+    /// The server's robots file forbids it, and it was asked.
     case robots
+    /// The address is private, and only public ones are allowed.
     case refusedAddress = "refused-address"
+    /// A program or handler that speaks the protocol broke its rules, or crashed.
     case plugin
+    /// A bug in this library.
     case `internal`
+    /// The task was cancelled; on the command line by a signal.
     case interrupted
 }
 

@@ -122,6 +122,7 @@ extension Connection {
     public enum Authority: Sendable, Hashable {
         /// Not asked for, because reading all authorities is slow.
         case unchecked
+        /// One vouches for it.
         case vouched
         /// OpenSSL's reason.
         case refused(String)
@@ -130,9 +131,13 @@ extension Connection {
     /// A single problem of a certificate.
     @nonexhaustive
     public enum Problem: String, Sendable, Hashable, Codable, CaseIterable {
+        /// Its validity is over.
         case expired = "cert-expired"
+        /// Its validity has not begun.
         case notYetValid = "cert-not-yet-valid"
+        /// It is for other names than the host.
         case otherName = "cert-name-mismatch"
+        /// No authority vouches for it.
         case authority = "cert-authority"
     }
 
@@ -202,8 +207,14 @@ extension Connection {
         /// The result of the judgement.
         @nonexhaustive
         public enum Verdict: String, Sendable, Hashable, Codable {
+            /// The server was not known; its key is from now on.
             case firstUse = "first-use"
-            case match, renewed, skipped
+            /// The key that is known.
+            case match
+            /// Another key than the one known, whose certificate had expired.
+            case renewed
+            /// Not judged.
+            case skipped
             /// Another key than the one known, and a person accepted it.
             case changed
             /// A certificate authority vouches for it, or `--pin` names it.
@@ -215,7 +226,19 @@ extension Connection {
         /// The rules for accepting keys; `none` accepts every key.
         @nonexhaustive
         public enum Policy: String, Sendable, Hashable, Codable {
-            case tofu, ca, both, locked, ask, pin
+            /// Trust on first use.
+            case tofu
+            /// Certificate authorities.
+            case ca
+            /// Authorities, and trust on first use.
+            case both
+            /// Known keys alone.
+            case locked
+            /// Trust on first use, as far as a person agrees.
+            case ask
+            /// One key that was named.
+            case pin
+            /// No judgement.
             case skip = "none"
         }
 

@@ -12,13 +12,17 @@
 public enum Event: Sendable {
     /// A connection attempt begins; `address` is numeric, with its port.
     case connecting(Endpoint, address: String)
+    /// A connection is there; also one whose key was refused.
     case connected(Connection)
     /// Request bytes as they went out, in one piece; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
+    /// A redirect is followed.
     indirect case redirect(Ending.Redirect)
+    /// The reply before its body.
     case head(Head)
     /// Facts of the reply that were not known when its head came.
     case facts(Facts)
+    /// A line of a menu or listing.
     case item(Item)
     /// Body bytes. The slice shares the transfer's buffer: keeping it costs a copy later.
     case body(ArraySlice<UInt8>)
@@ -143,9 +147,17 @@ extension Head {
     /// The reply's class, the same words for every protocol.
     @nonexhaustive
     public enum Class: String, CaseIterable, Sendable, Hashable, Codable {
-        case success, input, redirect
+        /// The body is the page.
+        case success
+        /// The server asks for input; its prompt is the meta.
+        case input
+        /// The page is at ``Head/Properties/redirectTarget``.
+        case redirect
+        /// A refusal for now.
         case temporaryFailure = "temporary-failure"
+        /// A refusal for good.
         case permanentFailure = "permanent-failure"
+        /// A refusal until a client certificate is shown.
         case needsIdentity = "needs-identity"
 
         /// The outcome of a reply of this class; `nil` for a success, which can still be cut off.
@@ -180,7 +192,28 @@ public struct Item: Sendable, Hashable, Codable {
     /// The kind of a line's target.
     @nonexhaustive
     public enum Kind: String, Sendable, Hashable, Codable {
-        case link, menu, text, binary, image, search, telnet, external, info, error, input
+        /// A page of any kind.
+        case link
+        /// Another menu or listing.
+        case menu
+        /// Text.
+        case text
+        /// A file to be saved, such as an archive.
+        case binary
+        /// An image.
+        case image
+        /// A search, which takes words as input.
+        case search
+        /// A session at a terminal.
+        case telnet
+        /// A URL of a scheme that has no plugin.
+        case external
+        /// No target: text alone.
+        case info
+        /// No target: an error, as text.
+        case error
+        /// A page that asks for input.
+        case input
         /// A name of a version, such as a branch: no line of a page, and no link.
         case reference
         /// Facts that are a record by themselves (``Item/recordType``): no line of a page, and no
@@ -269,6 +302,7 @@ public enum Completeness: String, Sendable, Hashable, Codable {
     case complete
     /// The protocol cannot tell an end from a cut.
     case unverified
+    /// Something is missing.
     case truncated
 }
 

@@ -56,12 +56,17 @@ extension Facts {
     public enum Value: Sendable, Hashable {
         /// A value that is not known.
         case none
+        /// Text, as the server sent it.
         case text(String)
         /// Text that need not be UTF-8.
         case bytes([UInt8])
+        /// A whole number.
         case number(Int)
+        /// True or false.
         case flag(Bool)
+        /// Values in order.
         case list([Facts.Value])
+        /// Named values.
         case object(Facts)
     }
 }

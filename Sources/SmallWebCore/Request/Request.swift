@@ -175,7 +175,10 @@ public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
     /// The encryption of a connection.
     @nonexhaustive
     public enum Security: Sendable, Hashable {
-        case none, tls
+        /// No encryption.
+        case none
+        /// TLS, from the beginning.
+        case tls
     }
 
     /// An ASCII name, or an IP literal without brackets.

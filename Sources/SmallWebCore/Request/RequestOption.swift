@@ -7,6 +7,7 @@ extension Request {
         /// The kind of value.
         @nonexhaustive
         public enum Kind: Sendable, Hashable {
+            /// No value: given or not.
             case flag
             /// The value's name in help texts.
             case text(String)
@@ -19,7 +20,14 @@ extension Request {
         /// The requests that accept the option.
         @nonexhaustive
         public enum Purpose: Sendable, Hashable {
-            case fetches, references, uploads, fetchesAndUploads
+            /// Requests for a page.
+            case fetches
+            /// Requests for a list of references.
+            case references
+            /// Uploads alone.
+            case uploads
+            /// Both requests for a page and uploads.
+            case fetchesAndUploads
             /// For the commands that the plugin declares (``Verb``).
             case verbs
         }
@@ -132,9 +140,13 @@ extension Request {
         /// The value given to an option.
         @nonexhaustive
         public enum Value: Sendable, Hashable {
+            /// Given or not.
             case flag(Bool)
+            /// Text.
             case text(String)
+            /// Texts in order.
             case list([String])
+            /// Bytes that are never shown.
             case secret([UInt8])
         }
 

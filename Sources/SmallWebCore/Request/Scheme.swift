@@ -6,7 +6,10 @@ public struct Scheme: Sendable, Hashable {
     /// The transport of the protocol's bytes.
     @nonexhaustive
     public enum Transport: String, Sendable, Hashable {
-        case tcp, tls
+        /// A stream without encryption.
+        case tcp
+        /// A stream over TLS.
+        case tls
         /// Datagrams, to and from one server.
         case udp
         /// No transport: no server is needed.
@@ -38,6 +41,7 @@ public struct Scheme: Sendable, Hashable {
     /// The form of the host in URLs.
     @nonexhaustive
     public enum HostForm: String, Sendable, Hashable {
+        /// Every URL has one.
         case required
         /// A URL may have none.
         case optional

@@ -38,6 +38,7 @@ public struct Proxy: Sendable, Hashable, CustomStringConvertible {
     /// user.
     @nonexhaustive
     public enum Isolation: Sendable, Hashable {
+        /// One user name for all hosts, if any.
         case none
         /// Used if the proxy supports it; else there is a note.
         case preferred

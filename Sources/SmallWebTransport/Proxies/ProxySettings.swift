@@ -11,6 +11,7 @@ public struct ProxySettings: Sendable {
         case environment
         /// No proxy, whatever the environment says.
         case none
+        /// This proxy, whatever the environment says.
         case proxy(Proxy)
         /// A command whose standard input and output are the connection: `%h` and `%p` stand for
         /// host and port, `%%` for `%`.

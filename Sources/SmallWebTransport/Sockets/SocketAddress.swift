@@ -190,7 +190,12 @@ extension Resolver {
     /// Address families that may be used.
     @nonexhaustive
     public enum Family: Sendable, Hashable {
-        case any, v4, v6
+        /// Both.
+        case any
+        /// IPv4 alone.
+        case v4
+        /// IPv6 alone.
+        case v6
 
         var number: Int32 {
             switch self {

@@ -20,7 +20,10 @@ public final class ClientIdentity: @unchecked Sendable {
     /// Kinds of a new identity's key.
     @nonexhaustive
     public enum KeyType: String, Sendable, CaseIterable {
-        case ecdsa, ed25519
+        /// ECDSA with P-256.
+        case ecdsa
+        /// Ed25519.
+        case ed25519
     }
 
     /// - Parameters:
