@@ -7,13 +7,13 @@ import Testing
 @Suite struct OptionValueTests {
     @Test(arguments: [
         ("10", 10), ("0", 0), ("1.5", 1.5), ("500ms", 0.5), ("700ms", 0.7), ("3s", 3),
-        ("2m", 120), ("1h", 3600), ("2d", 172_800), ("1w", 604_800),
+        ("2m", 120), ("1h", 3600), ("2d", 172_800), ("1w", 604_800), ("1y", 31_536_000),
     ])
     func timesHaveUnits(_ text: String, _ seconds: Double) throws {
         #expect(try OptionValue.duration(text, "-m") == seconds)
     }
 
-    @Test(arguments: ["", "s", "-1", "1y", "1 h", "nan", "inf", "1e10", "1mm"])
+    @Test(arguments: ["", "s", "-1", "1q", "1 h", "nan", "inf", "1e10", "1mm"])
     func whatIsNotATimeIsRefused(_ text: String) {
         #expect(throws: FetchError.self) { try OptionValue.duration(text, "-m") }
     }

@@ -155,4 +155,33 @@ import Testing
         let two = try smallweb.records(["-s", capsule.place + "/status/51"] + one).records.summary
         #expect(two?["by_exit"]?["22"]?.int == 1 && two?["exit"]?.int == 22)
     }
+
+    @Test func linksAlone() throws {
+        let capsule = try Capsule()
+        let url = capsule.place + "/links/"
+        let all = try Records(try smallweb.run(["links", "--json", url]).output).all
+        let words = ["--json", "--only", "links"]
+        for command in [["links"], ["ls"], ["get", "--with-links"], ["-j", "2", "links"]] {
+            let result = try smallweb.run(command + words + [url])
+            #expect(result.status == 0, "\(result.errors)")
+            let links = try Records(result.output).all
+            #expect(links.count == all.count - 1, "\(command)")
+            #expect(links.allSatisfy { $0["type"]?.string == "link" }, "\(command)")
+        }
+        // What failed has its record, and its status.
+        let missing = try smallweb.run(["links"] + words + [url, capsule.place + "/status/51"])
+        #expect(missing.status == 22, "\(missing.errors)")
+        let records = try Records(missing.output)
+        #expect(records["response"].map { $0["status"]?.int } == [51])
+        #expect(records["summary"].count == 1 && records["link"].count == all.count - 1)
+        for (line, message) in [
+            ("links --only links", "is about JSON records"),
+            ("get --json --only links", "--with-links"),
+            ("head --json --only links", "--with-links"),
+            ("links --json --only timeout", "needs a --ledger"),
+        ] {
+            let result = try smallweb.run(line.split(separator: " ").map(String.init) + [url])
+            #expect(result.status == 2 && result.errors.contains(message), "\(result.errors)")
+        }
+    }
 }

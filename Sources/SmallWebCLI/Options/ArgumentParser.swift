@@ -71,12 +71,12 @@ struct ArgumentParser {
     /// Names the option that took the only URL for its value.
     private func checkURL() throws(FetchError) {
         guard let swallower, let option = option(swallower[...]), mayTake(option),
-            settings.run.lists.isEmpty,
+            let value = option.valueName, settings.run.lists.isEmpty,
             !settings.invocation.wantsHelp,
             settings.invocation.operands.count < 2, command?.operands.first ?? .url == .url,
             settings.invocation.operands.isEmpty || command != nil
         else { return }
-        let (name, value) = (settings.invocation.typed[swallower] ?? "", option.valueName ?? "")
+        let name = settings.invocation.typed[swallower] ?? ""
         throw usageError(
             "no URL: \(name) took it for its \(value)",
             hint: advice(name) ?? "write \(name) \(value), and then the URL")
