@@ -206,7 +206,7 @@ struct ProgramSecretTests {
         #expect(try offered("plugin", "show", "tr") == ["trial", ":"])
         #expect(try offered("plugin", "test", "gem") == ["gemini", ":"])
         #expect(try offered("plugin", "test", "./") == [":dirs"])
-        #expect(try offered("plugin", "add", "./") == [":dirs"])
+        #expect(try offered("plugin", "add", "./") == [":files"])
         #expect(try offered("get", "--plugin", "tr") == ["trial", ":"])
         #expect(try offered("get", "--plugin=tr") == ["--plugin=trial", ":"])
         #expect(try offered("get", "--plugin", "./") == [":dirs"])

@@ -188,6 +188,7 @@ struct WayOutTests {
         "put": .init(
             "put TITAN/x;token=abc page", "--token-file FILE", "put --token-file token TITAN/x page"
         ),
+        "edit": .init("edit --json TITAN/x", "'smallweb get'", "get --json CAPSULE/about"),
         "refs": .init("refs CAPSULE/", "https:// URL of a repository", "refs GIT/demo.git"),
         "log": .init("log GIT/demo.git?ref=main", "a word behind the URL", "log GIT/demo.git main"),
         "describe": .init(

@@ -130,7 +130,7 @@ import Testing
         #expect(records.exits.allSatisfy { $0 == 130 })
     }
 
-    @Test(arguments: ["", "x", "-1", "1y", "1e10", "1e9w"])
+    @Test(arguments: ["", "x", "-1", "1q", "1e10", "1e9w"])
     func aBadDeadlineIsAUsageError(_ value: String) throws {
         #expect(try smallweb.run(["get", "--deadline", value, "gopher://x/"]).status == 2)
     }

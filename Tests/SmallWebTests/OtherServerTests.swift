@@ -173,7 +173,7 @@ struct OtherServerTests {
         let left: Set = ["identities", "answer", "http", "rulesAfterRedirect"]
         let goOn: Set = [
             "resolver", "trustStore", "redirects", "proxies", "allowedSchemes", "mayFollow",
-            "network", "robots",
+            "network", "robots", "opens",
         ]
         #expect(Set(Mirror(reflecting: options).children.compactMap(\.label)) == left.union(goOn))
     }
