@@ -116,7 +116,8 @@ struct LimitsOfSystemTests {
 
     @Test func aBuiltInSchemeStays() throws {
         let new = try smallweb.run(["plugin", "new", "https"])
-        #expect(new.text.contains("stays") && new.text.contains("--plugin ./https.sh"), "\(new.text)")
+        #expect(
+            new.text.contains("stays") && new.text.contains("--plugin ./https.sh"), "\(new.text)")
         let added = try smallweb.run(["plugin", "add", "--force", "./https.sh"])
         #expect(added.text.contains("stays") && added.text.contains("--plugin https"))
     }
