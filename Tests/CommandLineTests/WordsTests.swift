@@ -155,7 +155,7 @@ import Testing
         ("get -d", "-v shows"), ("crawl -d", "-v shows"), ("crawl -H", "--scope any"),
         ("crawl -E", "the name that its URL gives"), ("get -O a.html", "-o FILE"),
         ("get -i urls", "@FILE"), ("crawl -i urls", "--input-file FILE"),
-        ("crawl -P dir", "--mirror DIR"), ("crawl -N", "asks for each page once"),
+        ("crawl -P dir", "--mirror DIR"), ("crawl -N", "--update asks again"),
         ("crawl -c", "goes on"), ("crawl -nc", "asks for each page once"), ("get -nd", "--tree"),
         ("crawl -A gmi,txt", "--include RE"), ("crawl -A .gmi", "--include RE"),
         ("crawl -e robots=off", "obeys robots files"), ("crawl -X /cgi-bin", "--exclude RE"),
