@@ -46,7 +46,7 @@ static uint64_t socket_bytes = 256 << 10;
 
 // Looks, two of them every ten milliseconds, for which the program may still be in the middle of
 // execve(), where it waits for a processor on a busy machine.
-#define LATE_LOOKS_MAX 40
+#define LATE_LOOKS_MAX 20
 
 // Limit of pipes and sockets that can be told apart.
 #define ENDS_MAX 4096
@@ -270,13 +270,20 @@ static void add_facts(struct sum *sum, const char *path) {
     if (total > sum->facts_max) sum->facts_max = total;
 }
 
-// Program state that begins with its execve(): until its end it has the guarded memory and the name
-// of its supervisor, so that its descriptors are hidden as those of a file without read permission.
+// True once a program has shown its descriptors: it does not hide them any more by being late.
 static int has_begun, late_looks;
 
+// True for a program in the middle of execve(), whose descriptors are hidden as those of a file
+// without read permission: it has the name of its supervisor, and either its memory, which is
+// guarded, or new memory without code. Its status is in `status`.
 static int is_late(void) {
-    return !has_begun && strncmp(status, "Name:\t" SUPERVISOR_NAME "\n",
-               sizeof "Name:\t" SUPERVISOR_NAME) == 0 && ++late_looks <= LATE_LOOKS_MAX;
+    char own[64];
+    const char *name = "Name:\t" SUPERVISOR_NAME "\n";
+    if (has_begun || strncmp(status, name, strlen(name)) != 0 || ++late_looks > LATE_LOOKS_MAX
+        || read_text("/proc/self/statm", own, sizeof own) < 0)
+        return 0;
+    return number(status, "\nVmExe:") == 0
+        || number(status, "\nVmSize:") << 10 == strtoull(own, NULL, 10) * page_bytes;
 }
 
 static void add_descriptors(struct sum *sum, const char *place, int has_view, int wants_facts) {

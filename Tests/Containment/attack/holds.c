@@ -339,10 +339,11 @@ static void thread_files(void) {
     hold();
 }
 
-// A program that cannot be read does not show its descriptors; here it is this one, once more.
+// A program that cannot be read does not show its descriptors; here it is this one, once more,
+// under the name that a program has while it begins.
 static void unreadable(void) {
     char path[PATH_MAX];
-    snprintf(path, sizeof path, "%s/unreadable", getenv("TMPDIR"));
+    snprintf(path, sizeof path, "%s/smallweb-plugin", getenv("TMPDIR"));
     int from = open("/proc/self/exe", O_RDONLY), to = open(path, O_CREAT | O_WRONLY, 0111);
     long count;
     while ((count = read(from, piece, sizeof piece)) > 0)
