@@ -217,8 +217,10 @@ final class CrawlPage: Output, PageSink {
         // A better way to it has been found meanwhile: it is asked again for its links.
         guard !crawl.file.isOutdated(entry) else { return try writeFound() }
         let isGone = content.seen != nil && [.gone, .unchanged].contains(content.change)
+        // Without a status a failure of the moment looks the same: such a page is gone twice.
+        let isSure = inner.log?.head?.status != nil || content.change == .unchanged
         // First: a page whose line is there is not asked for again.
-        if isGone, crawl.rules.deletes { try crawl.removeFile(of: entry.url) }
+        if isGone, isSure, crawl.rules.deletes { try crawl.removeFile(of: entry.url) }
         try crawl.file.append(
             found
                 + crawl.file.line(

@@ -51,7 +51,7 @@ enum PutCommand {
                 hint: Advice.meant(by: url, registry)
                     ?? (registry.hasHeaderFields(scheme)
                         ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
-                        : "the URL comes before the file, and uploads are for \(names)"))
+                        : "uploads are for \(names), and a file comes behind the URL"))
         }
         return (scheme, uploads)
     }

@@ -88,8 +88,7 @@ extension Rule {
         },
         Rule(.with, [.only], [.withLinks], "links is for 'smallweb links', or --with-links") {
             settings, _ in
-            let command = settings.invocation.operands.first.flatMap(Command.named)
-            return settings.records.areOnlyLinks && command?.name != "links"
+            settings.records.areOnlyLinks && settings.invocation.command?.name != "links"
         },
         Rule(
             .with, [.key], [.cert], "needs --cert", hint: "name the certificate as well",
