@@ -10,6 +10,10 @@ extension URLOutput {
         // Lazy, as it asks for the terminal's width: not needed for records and files.
         var style: PageStyle { PageStyle(output, color: color, isSeen: plan.isSeen) }
         var sinks: [any EventSink] = plan.showsHeader ? [HeaderOutput(sink: sink)] : []
+        // Before the page, which refuses the head of what cannot be shown.
+        if let page = output.page, page.isInSession {
+            sinks.append(OpenedPage.Keeper(page, log))
+        }
         switch plan.form {
         case .head where plan.isInRecord, .links where plan.isInRecord: break
         case .head:
@@ -30,9 +34,6 @@ extension URLOutput {
         // The recorder keeps the part.
         case .body where settings.records.slice != nil: break
         case .body, .refs, .records: sinks.append(BodyOutput(sink: sink, log: log))
-        }
-        if let page = output.page, page.isInSession {
-            sinks.append(OpenedPage.Keeper(page, log))
         }
         if let path = output.tagFile { sinks.append(TagFile(path: path)) }
         if plan.recordsLinks, let links = recorder?.links {
