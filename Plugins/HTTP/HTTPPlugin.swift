@@ -80,6 +80,7 @@ public struct HTTPPlugin: ProtocolHandler {
             head.hasNoBody = method == "HEAD"
             head.validator = HTTPValidator.text(of: reply)
             head.bodyState = rest.state(of: reply)
+            head.isStateExact = rest.isExact(reply)
             if reply.status == 304, validator != nil {
                 (head.replyClass, head.isUnchanged) = (.success, true)
             }

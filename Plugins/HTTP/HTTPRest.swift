@@ -10,17 +10,19 @@ struct HTTPRest {
     private let known: BodyState
     private let keepsCoding: Bool
     private let asksByField: Bool
+    /// True for a GET without conditions of the user's.
+    private let isPlain: Bool
 
     init(_ request: Request, _ options: HTTPOptions) {
         offset = options.resumeOffset
         known = BodyState(parsing: request.bodyState ?? "")
         keepsCoding = request.wantsRawBody
         asksByField = options.fields.contains { $0.name.lowercased() == "range" }
-        guard offset != nil, let condition = known.condition,
-            !options.fields.contains(where: {
-                HTTPValidator.conditions.contains($0.name.lowercased())
-            })
-        else { return }
+        let isConditional = options.fields.contains {
+            HTTPValidator.conditions.contains($0.name.lowercased())
+        }
+        isPlain = !isConditional && options.body == nil && options.method ?? "GET" == "GET"
+        guard offset != nil, !isConditional, let condition = known.condition else { return }
         fields = [HTTPField("If-Range", condition)]
     }
 
@@ -86,6 +88,15 @@ struct HTTPRest {
             reply.status == 200
             ? reply.contentLength : ContentRange(parsing: reply["content-range"] ?? "")?.total
         return BodyState(reply, total: total, keepsCoding: keepsCoding).text
+    }
+
+    /// True if the rest of this body can be asked for by a strong validator of the very bytes.
+    func isExact(_ reply: HTTPReply) -> Bool {
+        guard isPlain, reply.status == 200 || reply.status == 206 && offset != nil,
+            reply["accept-ranges"]?.lowercased() != "none",
+            keepsCoding || reply.codings("content-encoding").isEmpty
+        else { return false }
+        return BodyState(reply, total: nil, keepsCoding: keepsCoding).condition != nil
     }
 
     private func range(

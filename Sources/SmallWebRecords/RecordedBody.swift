@@ -5,10 +5,12 @@ package import SmallWeb
 /// written as records of its own.
 package final class RecordedBody: EventSink {
     private let options: RecordOptions
-    private let scope: RecordScope
+    private var scope: RecordScope
     private let log: FetchLog?
     private let records: RecordStream
-    private let digest: Digest?
+    private var digest: Digest?
+    /// Bytes that are hashed, and those of them that an earlier attempt has left.
+    package private(set) var (byteCount, startBytes) = (0, 0)
     private var chunks = ChunkWriter()
     /// `nil` when nothing goes into the record, or a part of it.
     private var kept: Spool?
@@ -49,10 +51,18 @@ package final class RecordedBody: EventSink {
 
     private func begin(_ head: Head) throws(FetchError) {
         hasBegun = !head.isUnchanged
+        if wanted == .body, let beginning = scope.beginning {
+            digest = beginning.digest
+            (byteCount, startBytes) = (beginning.byteCount, beginning.byteCount)
+            scope.beginning = nil
+        }
         if wanted != .body {
             omission = wanted.rawValue
         } else if hasBegun, let range = scope.slice {
             try begin(range)
+        } else if startBytes > 0 {
+            // Of a file, or else of no use without its beginning.
+            omission = "truncated"
         } else if options.body == .none || records.target == nil {
             omission = "none-requested"
         } else if !options.streamsBodies && options.body != .file {
@@ -86,6 +96,7 @@ package final class RecordedBody: EventSink {
 
     private func add(_ bytes: ArraySlice<UInt8>) throws(FetchError) {
         digest?.update(bytes)
+        byteCount += bytes.count
         try writeChunks(of: bytes)
         if !isRendered { try keep(bytes) }
     }

@@ -8,6 +8,8 @@ package enum ListForm: Sendable { case refs, links, records }
 package struct RecordScope {
     /// True if the reply is the rest of a body that is partly there.
     package var isRest = false
+    /// The beginning of the body, if an earlier attempt has left it; its hash goes on.
+    package var beginning: RecordedBody?
     package var listing: ListForm?
     /// True to write records of a page's links, whatever ``listing`` is.
     package var withLinks = false
@@ -189,7 +191,7 @@ package final class Recorder {
         writer.member("charset", type?.charset)
         writer.member("lang", type?.parameters["lang"])
         if let fields = head?.fields { writer.members(of: fields) }
-        writer.member("size", log?.bodyBytes)
+        writer.member("size", log.map { $0.bodyBytes + body.startBytes })
         if isUnchanged || head?.isUnchanged ?? false { writer.member("unchanged", true) }
         if let change { writer.member("change", change) }
         let isComplete: Bool? =
@@ -221,7 +223,7 @@ package final class Recorder {
             writer.member("status", head.status)
             writeMeta(of: head, &writer)
             writer.member("mime", head.mediaType?.essence)
-            writer.member("size", log?.bodyBytes)
+            writer.member("size", log.map { $0.bodyBytes + body.startBytes })
             // The error may be about a page that came to its end.
             body.write(form, isComplete: body.hash == nil ? false : nil, to: &writer)
         }

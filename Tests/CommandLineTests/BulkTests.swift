@@ -342,6 +342,8 @@ import Testing
         "503 X\r\nRetry-After: 3600", "429 X\r\nRetry-After: 3600",
         "503 X\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
             + "Retry-After: Sun, 06 Nov 1994 09:49:37 GMT",
+        "429 X\r\nRateLimit: \"default\";r=0;t=3600",
+        "503 X\r\nRateLimit-Remaining: 0\r\nRateLimit-Reset: 3600",
     ])
     func aPauseThatIsTooLongIsSaid(_ head: String) throws {
         let count = Monitor(0)

@@ -126,6 +126,8 @@ private func httpDate(_ input: [UInt8]) {
     let date = "Sun, 06 Nov 1994 08:49:37 GMT"
     check(HTTPDate.unixSeconds(date) == 784_111_777, "the date of RFC 9110")
     let wait = HTTPDate.wait(retryAfter: text, date: date)
+    let limit = HTTPDate.wait(rateLimit: text)
+    check(limit ?? .zero >= .zero && limit ?? .zero <= .seconds(86_400), "a limit")
     check(wait ?? .zero >= .zero && wait ?? .zero <= .seconds(86_400), "a wait of \(wait ?? .zero)")
 }
 

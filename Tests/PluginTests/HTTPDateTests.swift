@@ -46,4 +46,38 @@ internal import Testing
         let wait = HTTPDate.wait(retryAfter: text, date: date, now: Self.now)
         #expect(wait == seconds.map { .seconds($0) })
     }
+
+    @Test(
+        arguments: [
+            ("\"default\";r=0;t=30", 30), ("\"a\"; r=0 ; t=30", 30), ("default;r=0;t=30", 30),
+            ("\"a\";r=1;t=30", nil), ("\"a\";r=0", nil), ("\"a\";t=30", nil),
+            ("\"a\";r=0;t=5, \"b\";r=0;t=60, \"c\";r=9;t=900", 60),
+            ("\"a\";r=9;t=5, \"b\";r=0", nil), ("\"a\";r=0;t=99999999999999999999", 86_400),
+            ("\"a, b=c\";r=0;t=9", 9), ("\"a\";r=0;t=30;pk=:AAAA:", 30),
+            ("\"a\";r=-1;t=30", nil), ("\"a\";r=0;t=-30", nil), ("\"a\";r=0;t=1e99", nil),
+            ("\"a\";r=0;t=1.5", nil), ("\"a\";r=;t=", nil), ("\"a", nil), ("", nil),
+            (";;;,,,===", nil), ("r=0;t=7", 7), ("limit=9, remaining=0, reset=30", 30),
+            ("limit=9, remaining=1, reset=30", nil), ("remaining=0, reset=soon", nil),
+            ("remaining=0", nil), ("remaining=-0, reset=5", nil),
+        ] as [(String, Int?)])
+    func readsALimit(_ text: String, _ seconds: Int?) {
+        #expect(HTTPDate.wait(rateLimit: text) == seconds.map { .seconds($0) })
+    }
+
+    /// `Retry-After` decides where it says something, and of quotas the one that lasts longest.
+    @Test(
+        arguments: [
+            ("RateLimit: \"a\";r=0;t=30", 30), ("RateLimit-Remaining: 0\r\nRateLimit-Reset: 9", 9),
+            ("RateLimit-Remaining: 2\r\nRateLimit-Reset: 9", nil),
+            ("RateLimit-Remaining: 0", nil), ("RateLimit-Reset: 9", nil),
+            ("Retry-After: 5\r\nRateLimit: \"a\";r=0;t=30", 5),
+            ("Retry-After: 1e99\r\nRateLimit: \"a\";r=0;t=30", 30),
+            ("RateLimit: \"a\";r=0;t=30\r\nRateLimit: \"b\";r=0;t=40", 40),
+            ("RateLimit-Remaining: 0\r\nRateLimit-Reset: -9", nil),
+        ] as [(String, Int?)])
+    func aReplyAsksForAWait(_ fields: String, _ seconds: Int?) {
+        let reply = HTTPReply(Array("HTTP/1.1 200 OK\r\n\(fields)\r\n\r\n".utf8)[...])
+        let head = reply.head(.success, method: "GET", factName: "http")
+        #expect(head.retryAfter == seconds.map { .seconds($0) })
+    }
 }

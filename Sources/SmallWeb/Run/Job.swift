@@ -105,6 +105,11 @@ package final class Job: @unchecked Sendable {
     func attempt() async -> Attempt {
         attempts += 1
         started = started ?? .now
+        let result = await exchange()
+        return output.beginsAgain(after: result) ? await exchange() : result
+    }
+
+    private func exchange() async -> Attempt {
         do throws(FetchError) {
             var step = try output.begin(self)
             while true {

@@ -164,6 +164,10 @@ package protocol Output: AnyObject {
     /// Called when a fetch is over: there was a reply and its sinks have finished, or it failed.
     func end(_ result: Attempt)
 
+    /// True if the attempt asks once more, and at once: the reply to its request for the rest of a
+    /// body says nothing about the whole.
+    func beginsAgain(after result: Attempt) -> Bool
+
     /// True if another attempt finds the destination as it was before this one.
     var canBeRepeated: Bool { get }
 
@@ -188,6 +192,7 @@ extension Output {
         .end(ending)
     }
     package func end(_ result: Attempt) {}
+    package func beginsAgain(after result: Attempt) -> Bool { false }
     package func restSeconds(after result: Attempt, _ job: Job) -> Double {
         guard let request = job.request,
             let delay = job.fetcher.options.robots?.delaySeconds(for: request)

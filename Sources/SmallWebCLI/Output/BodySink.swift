@@ -11,6 +11,8 @@ final class BodySink {
     /// `nil` for a body from its first byte on.
     private let rest: FileOutput.Rest?
     private let keepsPart: Bool
+    /// True for the rest of a part that this run has left: the file gets the name that it would.
+    private let isRetry: Bool
     private let patience: Patience
     private var file: FileOutput?
     /// Filter for a terminal; `nil` to write bytes unchanged.
@@ -20,7 +22,7 @@ final class BodySink {
     private(set) var notes: [Note] = []
     /// True if the file was left alone, as nothing has changed.
     private(set) var isUnchanged = false
-    /// Size of the file; `nil` without one.
+    /// Bytes written to the file; `nil` without one.
     var bytesWritten: Int? { file?.bytesWritten }
     /// Path of a truncated body, for `-C -`.
     private(set) var leftover: String?
@@ -31,12 +33,15 @@ final class BodySink {
     /// - Parameters:
     ///   - uri: The requested URL.
     ///   - offset: The first byte that is asked for.
+    ///   - isRetry: True if an attempt of this run has left the bytes before.
     ///   - canResume: True if another request can ask for the rest.
     init(
-        _ plan: URLPlan, target: BodyTarget, uri: URI, offset: Int = 0, canResume: Bool = false
+        _ plan: URLPlan, target: BodyTarget, uri: URI, offset: Int = 0, isRetry: Bool = false,
+        canResume: Bool = false
     ) {
         let isGiven = if case .from = plan.settings.fetch.resume { true } else { false }
-        rest = plan.continuesFile(of: uri) ? (offset, isGiven) : nil
+        rest = isRetry || plan.continuesFile(of: uri) ? (offset, isGiven) : nil
+        self.isRetry = isRetry
         keepsPart = canResume && plan.keepsPart
         // Timeout for the reader of a FIFO.
         patience = Patience(seconds: plan.settings.fetch.totalSeconds)
@@ -66,7 +71,8 @@ final class BodySink {
             let name = known ?? FileName.name(for: uri, head: head)
             path = place.map { "\($0)/\(name)" } ?? name
             let replaces = [.replaced, .updated].contains(existing)
-            clash = replaces || known != nil && existing != .kept ? .replace : .number
+            let isAsked = known != nil && !isRetry
+            clash = replaces || isAsked && existing != .kept ? .replace : .number
             if plan.isEnough(path, of: uri) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]

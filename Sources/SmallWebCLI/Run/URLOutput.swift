@@ -28,6 +28,12 @@ final class URLOutput: Output {
     private(set) var isUnchanged = false
     /// A file with an incomplete body, for `-C -`.
     private(set) var leftover: String?
+    /// What a retry may ask for the rest of, with its bytes as they were recorded.
+    private var part: (left: Part, body: RecordedBody?)?
+    /// False once a server did not send the rest.
+    private var mayContinue = true
+    /// True while an attempt asks for the rest of ``part``.
+    private var continues = false
     /// Set by ``conclude(_:_:)``: the outcome, and true if the failure concerns this URL alone.
     private var (outcome, endsAlone) = (Outcome.ok, false)
     private var record: Spool?
@@ -41,6 +47,13 @@ final class URLOutput: Output {
         let meter: ProgressMeter?
     }
 
+    /// ``leftover`` as an attempt has left it, with its ``Head/Properties/bodyState``.
+    private struct Part: Equatable {
+        let file: FileIdentity
+        let count: Int
+        let state: String
+    }
+
     init(_ asked: RequestLine, _ plan: URLPlan, _ context: RunContext) {
         (self.asked, self.plan, self.context) = (asked, plan, context)
     }
@@ -48,11 +61,16 @@ final class URLOutput: Output {
     // MARK: An attempt
 
     func begin(_ job: Job) throws(FetchError) -> Step {
+        continues = part.map { mayContinue && left($0.left.state) == $0.left } ?? false
+        if !continues { part = nil }
         // Starting from the beginning makes the file left by the last attempt useless.
-        if let leftover, let uri = job.request?.uri, !plan.continuesFile(of: uri) {
-            unlink(leftover)
+        if !continues {
+            if let leftover, let uri = job.request?.uri, !plan.continuesFile(of: uri) {
+                unlink(leftover)
+            }
+            leftover = nil
         }
-        (log, recorder, path, leftover, attempted) = (nil, nil, nil, nil, nil)
+        (log, recorder, path, attempted) = (nil, nil, nil, nil)
         header = context.holdsHeaders ? HeldHeader() : nil
         openTarget()
         openRecord(job)
@@ -61,7 +79,14 @@ final class URLOutput: Output {
             if job.attempts == 1 { context.messages.note(url, note) }
         }
         guard let made = job.request else { throw job.problem ?? .cancelled }
-        let request = try plan.complete(made, for: asked, job.fetcher.registry)
+        var request = try plan.complete(made, for: asked, job.fetcher.registry)
+        if let part {
+            (request.resumeOffset, request.bodyState) = (part.left.count, part.left.state)
+            request.validator = nil
+            request.limits.bodyBytesMax = request.limits.bodyBytesMax.map {
+                max(0, $0 - part.left.count)
+            }
+        }
         return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
     }
 
@@ -75,6 +100,26 @@ final class URLOutput: Output {
         context.messages.note(url, note)
         return Ending(
             outcome: .ok, completeness: .unverified, uri: request.uri, head: nil, bodyBytes: 0)
+    }
+
+    /// ``leftover`` as it is now.
+    ///
+    /// - Parameter state: Where the file system does not keep it.
+    private func left(_ state: String?) -> Part? {
+        guard let leftover, let path = log.flatMap({ plan.path(of: $0.origin) }),
+            let before = try? PartFile.beginning(of: path), before.part == leftover,
+            let state = before.state ?? state, let file = FileIdentity(path: leftover)
+        else { return nil }
+        return Part(file: file, count: before.count, state: state)
+    }
+
+    /// True if a retry may continue the part that has come. A refusal that is delivered must not be
+    /// appended, nor may the links of the beginning be left out.
+    private var keepsRest: Bool {
+        let (fetch, output) = (settings.fetch, settings.output)
+        return (continues || log?.head?.isStateExact ?? false)
+            && fetch.resume == .fromStart && fetch.refusal == .fail
+            && !output.withLinks && !output.followsLinks
     }
 
     /// Creates an output without anything of an earlier attempt.
@@ -95,8 +140,13 @@ final class URLOutput: Output {
             target != nil || context.ledger != nil || settings.output.writeOut != nil
                 || settings.records.slice != nil
         else { return }
+        var scope = plan.recordScope
+        if let part {
+            if part.body?.byteCount == part.left.count { scope.beginning = part.body }
+            scope.isRest = scope.beginning == nil
+        }
         let recorder = Recorder(
-            asked.subject, log, settings.records.options, plan.recordScope,
+            asked.subject, log, settings.records.options, scope,
             registry: job.fetcher.registry, target: target, wording: .commandLine)
         recorder.attempts = job.attempts
         recorder.queueSeconds = job.queueSeconds
@@ -107,6 +157,7 @@ final class URLOutput: Output {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
         let sink = BodySink(
             plan, target: target, uri: log.origin, offset: request.resumeOffset ?? 0,
+            isRetry: continues,
             canResume: request.scheme.canResume && request.upload == nil && request.input == nil)
         let goesToTerminal = plan.isSeen && !settings.output.isReading
         var watchers: [any EventSink] = []
@@ -172,9 +223,30 @@ final class URLOutput: Output {
             let isOfRequest = ending.uri == attempted.request.uri
             KeptFile.note(isOfRequest ? head.validator : nil, of: attempted.request, in: path)
         }
-        let isPart = [.interrupted, .truncated, .timeout, .connect].contains(result.outcome)
+        let isPart =
+            [.interrupted, .truncated, .timeout, .connect, .receive].contains(result.outcome)
+        let old = continues ? leftover : nil
+        let isWritten = attempted.sink.bytesWritten != nil
+        // Nothing has come of the rest: it may come yet.
+        if old != nil, !isWritten, isPart || result.outcome.isRetryable { return }
         attempted.sink.discard(keepsPart: isPart)
         leftover = attempted.sink.leftover
+        let state = continues ? part?.left.state : log?.head?.bodyState
+        part = keepsRest ? left(state).map { ($0, recorder?.body) } : nil
+        if let old, leftover == nil, !isWritten || result.outcome != .ok,
+            PartFile.mayReplace(old)
+        {
+            unlink(old)
+        }
+    }
+
+    func beginsAgain(after result: Attempt) -> Bool {
+        guard continues,
+            [.permanentFailure, .protocolError, .redirectRefused, .tooManyRedirects].contains(
+                result.outcome)
+        else { return false }
+        mayContinue = false
+        return true
     }
 
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
@@ -210,6 +282,7 @@ final class URLOutput: Output {
         let next =
             "attempt \(retry.attempts) of \(retry.attemptsMax) failed, "
             + "trying again in \(tenths / 10).\(tenths % 10) s"
+            + (part.map { " from byte \($0.left.count)" } ?? "")
         let reason = result.error?.message ?? result.ending?.message
         context.messages.trace("*", next + (reason.map { ": " + $0 } ?? ""))
         guard settings.records.options.includesEvents else { return }

@@ -83,6 +83,20 @@ public struct HTTPReply: Sendable, Hashable {
             .map(String.init).filter { $0 != "identity" }
     }
 
+    /// The time that the server asks to be left alone for.
+    private var wait: Duration? {
+        if let wait = self["retry-after"].flatMap({
+            HTTPDate.wait(retryAfter: $0, date: self["date"])
+        }) {
+            return wait
+        }
+        var limits = fields.values(of: "ratelimit")
+        if let left = self["ratelimit-remaining"], let reset = self["ratelimit-reset"] {
+            limits.append("remaining=\(left), reset=\(reset)")
+        }
+        return limits.compactMap { HTTPDate.wait(rateLimit: $0) }.max()
+    }
+
     /// The head for this reply, with the properties that do not depend on its class.
     ///
     /// - Parameters:
@@ -94,9 +108,7 @@ public struct HTTPReply: Sendable, Hashable {
             status: status, replyClass, meta: String(decoding: reason, as: UTF8.self))
         if String(validating: reason, as: UTF8.self) == nil { head.rawMeta = Array(reason) }
         (head.isGone, head.isMissing) = (status == 410, status == 404)
-        head.retryAfter = self["retry-after"].flatMap {
-            HTTPDate.wait(retryAfter: $0, date: self["date"])
-        }
+        head.retryAfter = wait
         head.header = fields.bytes
         head.fields = fields
         head.facts = [factName: .object(["version": .text(version), "method": .text(method)])]

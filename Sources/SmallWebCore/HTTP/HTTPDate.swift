@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 
-/// Dates of HTTP (RFC 9110 §5.6.7), and the values of `Retry-After` (§10.2.3). Pure.
+/// Dates of HTTP (RFC 9110 §5.6.7), and the values of `Retry-After` (§10.2.3) and `RateLimit`
+/// (draft-ietf-httpapi-ratelimit-headers). Pure.
 package enum HTTPDate {
     /// Longest wait that a server may ask for: a day.
     private static let secondsMax = 86_400
@@ -14,13 +15,36 @@ package enum HTTPDate {
     package static func wait(
         retryAfter text: String, date: String?, now: Int = UTCDate.now
     ) -> Duration? {
-        let digits = text.utf8.drop(while: ASCII.isBlank).prefix { !ASCII.isBlank($0) }
-        if !digits.isEmpty, digits.allSatisfy(ASCII.isDigit) {
-            return .seconds(ASCII.decimal(digits, max: secondsMax) ?? secondsMax)
-        }
+        let word = text.utf8.drop(while: ASCII.isBlank).prefix { !ASCII.isBlank($0) }
+        if let seconds = seconds(word) { return .seconds(seconds) }
         guard let moment = unixSeconds(text, now: now) else { return nil }
         let sent = date.flatMap { unixSeconds($0, now: now) } ?? now
         return .seconds(min(max(moment - sent, 0), secondsMax))
+    }
+
+    /// Parses `RateLimit`: `"name";r=0;t=30, …`, or as older drafts have it,
+    /// `remaining=0, reset=30`. Numbers that are not decimal digits are left out.
+    ///
+    /// - Returns: The longest time until a quota that is used up begins again, at most a day; `nil`
+    ///   if there is none.
+    package static func wait(rateLimit text: String) -> Duration? {
+        var (all, waits): ([String: Int], [Int]) = ([:], [])
+        for quota in text.split(separator: ",") {
+            (all["r"], all["t"]) = (nil, nil)
+            for pair in quota.split(separator: ";").map({ $0.split(separator: "=", maxSplits: 1) })
+            where pair.count == 2 {
+                all[pair[0].trimmed] = seconds(pair[1].trimmed.utf8[...])
+            }
+            if all["r"] == 0, let wait = all["t"] { waits.append(wait) }
+        }
+        if all["remaining"] == 0, let wait = all["reset"] { waits.append(wait) }
+        return waits.max().map { .seconds($0) }
+    }
+
+    /// A number of decimal digits, to at most a day.
+    private static func seconds(_ digits: Substring.UTF8View) -> Int? {
+        guard !digits.isEmpty, digits.allSatisfy(ASCII.isDigit) else { return nil }
+        return ASCII.decimal(digits, max: secondsMax) ?? secondsMax
     }
 
     /// `Sun, 06 Nov 1994 08:49:37 GMT`.

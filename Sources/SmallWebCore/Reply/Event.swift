@@ -100,6 +100,9 @@ public struct Head: Sendable, Hashable {
         /// Identifies the state of the resource that the body is from. A request for the rest
         /// passes it back to the plugin, which refuses the rest of another state. `nil` if unknown.
         public var bodyState: String?
+        /// True if a request for the rest that has ``bodyState`` gets bytes of that state or a
+        /// refusal, so that nobody need have asked for it.
+        package var isStateExact = false
         /// For a body that is a list of names: the key of the option (``Request/Option/key``) that
         /// requests the named contents instead. `nil` where there is no such option.
         public var contentOption: String?
