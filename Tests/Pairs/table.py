@@ -86,6 +86,7 @@ UNSHOWN = {
     "parallel": TIME, "jobs": TIME, "per-host": TIME, "loops": TIME, "rate": TIME,
     "per-host-delay": TIME, "retry-delay": TIME, "retry-max-time": TIME, "max-time": TIME,
     "connect-timeout": TIME, "read-timeout": TIME, "limit-rate": TIME, "ordered": TIME,
+    "news": "has an effect from the second round on: WatchNewsTests", "failures-after": "the same",
     "every": "never ends", "help": "answers instead of the command", "version": "the same",
     "fail": "is the default", "input": "is the default; without a terminal nobody is asked",
     "raw": "of HTTP nothing is changed; the fetch of a menu is tested with the plugin",

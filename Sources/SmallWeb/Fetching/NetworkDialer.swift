@@ -144,7 +144,13 @@ extension Connection {
                     "before TLS 1.3 the client certificate is sent unencrypted"))
         }
         return notes + tls.certificate.weaknesses(of: endpoint.description)
-            + tls.problems(at: UTCDate.now).map { Note($0.rawValue, tls.describe($0)) }
+            + tls.problems(at: UTCDate.now).map { problem in
+                var note = Note(problem.rawValue, tls.describe(problem))
+                if problem == .expired {
+                    (note.place, note.isWarning) = (endpoint.description, true)
+                }
+                return note
+            }
     }
 
     /// After the trust check threw `error`.

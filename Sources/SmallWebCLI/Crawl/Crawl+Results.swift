@@ -108,6 +108,9 @@ extension Crawl {
         return .left
     }
 
+    /// URLs that are done, that failed for now, and that are known.
+    var progress: (done: Int, failed: Int, total: Int?) { (done, failed, done + waiting) }
+
     /// Hands out nothing more: the run has no time left.
     func stop() { isCut = true }
 

@@ -110,6 +110,12 @@ struct CrawlCommand: Sendable {
             throw usageError("a crawl deletes the files of pages that are gone", hint: Advice.gone)
         }
         var settings = settings
+        let archive = settings.archive
+        if settings.crawl.mirror == nil, !settings.crawl.checks, archive.file == nil,
+            !archive.hasCache, !settings.records.areWanted
+        {
+            Messages(settings.messages).warning(Advice.nothingSaved)
+        }
         settings.crawl.fillsNewArchive =
             settings.archive.hasCache
             ? try settings.pageCache().sizes.isEmpty
@@ -119,7 +125,8 @@ struct CrawlCommand: Sendable {
 
     private func crawl(_ given: Settings, _ loop: EventLoop) async throws(FetchError) -> Int32 {
         var settings = given
-        let asked = try await OperandSource.all(operands, on: loop)
+        let asked = try await OperandSource.all(
+            operands, on: loop, Messages(settings.messages))
         if let problem = asked.lazy.compactMap(\.problem).first { throw problem }
         let urls = asked.compactMap(\.url).map { settings.unwrapped($0) }
         let isFile = { URI.scheme(of: $0) == nil && fileKind($0) != nil || UserFiles.isPath($0) }
@@ -138,9 +145,9 @@ struct CrawlCommand: Sendable {
         }
         settings.connection.robots = gate
         if settings.crawl.extent == .any { try Self.keepKeysApart(&settings, path) }
-        var quiet = settings
-        if !settings.messages.isVerbose { quiet.messages.isSilent = true }
-        let context = RunContext(quiet, try settings.fetcher(loop), isBulk: true)
+        let context = RunContext(
+            settings, try settings.fetcher(loop), isBulk: true,
+            isSilent: !settings.messages.isVerbose)
         var given: [String: [UInt8]?] = [:]
         for url in seeds {
             let request = try Self.request(url, context.fetcher)
@@ -170,7 +177,7 @@ struct CrawlCommand: Sendable {
         var policy = context.policy
         (policy.keepsOrder, policy.loops) = (false, 1)
         let engine = context.engine(crawl, policy)
-        await engine.run()
+        await context.run(engine) { crawl.progress }
         let (left, waiting) = (crawl.placesLeft, crawl.waiting)
         let verdict = try verdict(on: crawl, engine, settings)
         let status = try context.conclude(

@@ -13,6 +13,8 @@ struct LinkCheck {
     private var counts: [Int: Int] = [:]
     private var last: (n: Int, url: String) = (-1, "")
     private var verdict = Verdict()
+    /// Links that were not checked, and the first of them.
+    private var unchecked: (count: Int, first: String)?
 
     init(_ crawl: Crawl) throws(FetchError) {
         self.crawl = crawl
@@ -68,6 +70,9 @@ struct LinkCheck {
         try crawl.file.lines.forEachLine { line, offset throws(FetchError) in
             try check.take(line, at: offset)
         }
+        if let (count, first) = check.unchecked {
+            crawl.notices.append("unchecked: \(count), for example \(URI.display(first))")
+        }
         if ends.values.contains(where: \.isCut) { check.verdict.miss(.cutPage) }
         return check.verdict
     }
@@ -98,6 +103,7 @@ struct LinkCheck {
         if let outcome, !isFine {
             verdict.miss(outcome.lasts || outcome == .resolve ? .link : .linkForNow)
         }
+        if outcome == nil { unchecked = ((unchecked?.count ?? 0) + 1, unchecked?.first ?? url) }
         var patience = Patience()
         patience.deadline = .never
         let word = outcome?.rawValue ?? "unchecked"

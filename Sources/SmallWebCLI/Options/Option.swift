@@ -161,7 +161,7 @@ package struct Option: Sendable, Adjustable {
             failEarly = "fail-early", ledger, only, stopKnown = "stop-known", shard, deadline,
             exitStatus = "exit-status", authority
         case format, maxEntries = "max-entries", new, under, state, name, diff, links, ignore,
-            every, exec, crawl
+            every, exec, crawl, news, failuresAfter = "failures-after"
         case scope, depth, maxPages = "max-pages", perHostPages = "per-host-pages", include,
             exclude, types, robots, `as`, add, check, mirror, update,
             noEmbedded = "no-embedded"

@@ -112,7 +112,9 @@ final class BodySink {
         path = FileOutput.absolute(file.path)
         isUnchanged = file.comparison == .same
         if file.path != file.wanted {
-            notes.append(Note("renamed", "\(file.wanted) exists: written to \(file.path)"))
+            var note = Note("renamed", "\(file.wanted) exists: written to \(file.path)")
+            note.isWarning = true
+            notes.append(note)
         }
         if let option = ending.head?.contentOption {
             notes.append(Note("listing", "saved a list of names; use --\(option) for the files"))

@@ -19,7 +19,10 @@ final class OperandSource: @unchecked Sendable {
     }
 
     private var operands: ArraySlice<String>
+    private let messages: Messages
     private var list: ListReader?
+    /// The operand of ``list``, and ``taken`` at its beginning.
+    private var listed = ("", 0)
     /// URLs of an OPML document.
     private var feeds: ArraySlice<String> = []
     private var taken = 0
@@ -28,8 +31,9 @@ final class OperandSource: @unchecked Sendable {
     /// - Parameters:
     ///   - operands: URLs; `-` and `@FILE` are lists.
     ///   - own: The part of the requests to take; `nil` for all.
-    init(_ operands: [String], _ own: OwnShard? = nil) {
+    init(_ operands: [String], _ own: OwnShard? = nil, _ messages: Messages) {
         self.operands = operands[...]
+        self.messages = messages
         self.own = own
     }
 
@@ -50,7 +54,9 @@ final class OperandSource: @unchecked Sendable {
                     return owned(RequestLine(problem: ListReader.tooLong(number), line: number))
                 case .nothing: return .nothing(list.descriptor)
                 case .failed(let error): return .request(refused(error))
-                case .end: self.list = nil
+                case .end:
+                    self.list = nil
+                    if listed.1 == taken { say("no URLs", listed.0) }
                 }
             }
             if let url = feeds.popFirst() { return owned(RequestLine(operand: url)) }
@@ -65,13 +71,20 @@ final class OperandSource: @unchecked Sendable {
                     let urls = try FeedReader.list(try InputSource.read(operand), of: operand)
                 {
                     feeds = urls.map(\.url)[...]
+                    if feeds.isEmpty { say("no feeds", operand) }
                     continue
                 }
+                listed = (operand, taken)
                 list = try ListReader(operand == "-" ? "-" : String(operand.dropFirst()))
             } catch {
                 return .request(refused(error))
             }
         }
+    }
+
+    private func say(_ what: String, _ list: String) {
+        let name = list == "-" ? "standard input" : String(list.dropFirst())
+        messages.warning("\(name) has \(what): nothing is fetched for it")
     }
 
     /// The remaining operands, for a run that ends early. Lists are not read.
@@ -90,9 +103,9 @@ final class OperandSource: @unchecked Sendable {
     ///
     /// - Throws: `usage` if there are more than `max`; `interrupted`.
     static func all(
-        _ operands: [String], on loop: EventLoop, max: Int = .max
+        _ operands: [String], on loop: EventLoop, max: Int = .max, _ messages: Messages
     ) async throws(FetchError) -> [RequestLine] {
-        let source = OperandSource(operands)
+        let source = OperandSource(operands, nil, messages)
         var requests: [RequestLine] = []
         while true {
             switch source.take() {

@@ -33,18 +33,22 @@ final class RunContext: @unchecked Sendable {
     /// True once nothing more may be written to standard output.
     var isClosed = false
 
+    /// - Parameter isSilent: True to show progress, and say nothing else.
     init(
         _ settings: Settings, _ fetcher: Fetcher, headers: HeaderFile? = nil,
-        ledger: Ledger? = nil, isBulk: Bool = false
+        ledger: Ledger? = nil, isBulk: Bool = false, isSilent: Bool = false
     ) {
+        let shown = Messages(settings.messages)
+        var settings = settings
+        if isSilent { settings.messages.isSilent = true }
         self.settings = settings
         self.fetcher = fetcher
         self.headers = headers
         self.ledger = ledger
         self.isBulk = isBulk
-        messages = Messages(settings.messages)
+        messages = isSilent ? Messages(settings.messages) : shown
         writesRecords = settings.records.areWanted
-        progress = messages.progress(writesRecords: writesRecords)
+        progress = shown.progress(writesRecords: writesRecords)
         let (output, records) = (settings.output, settings.records)
         var policy = settings.run.policy
         let writesBodies =
@@ -57,7 +61,7 @@ final class RunContext: @unchecked Sendable {
             writesRecords ? records.keepsInputOrder : writesBodies || holdsHeaders
         let showsBodies = isWatched && (writesRecords || writesBodies)
         meter =
-            progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(messages) : nil
+            progress == .bar && policy.jobs > 1 && !showsBodies ? RunMeter(shown) : nil
         // Buffered, so that a retry can discard the output of the attempt before.
         holdsOutput =
             policy.keepsOrder
@@ -87,6 +91,15 @@ final class RunContext: @unchecked Sendable {
     /// - Parameter policy: `nil` for the policy of the run.
     func engine(_ source: any Source, _ policy: RunPolicy? = nil) -> Engine {
         Engine(source, policy ?? self.policy, fetcher) { swposix_pending_signal() != 0 }
+    }
+
+    /// Runs an engine, and shows its progress.
+    func run(
+        _ engine: Engine, _ progress: @escaping () -> (done: Int, failed: Int, total: Int?)
+    ) async {
+        meter?.start(on: loop, progress)
+        await engine.run()
+        meter?.stop()
     }
 
     /// The verdict on a run whose requests are all of its work.

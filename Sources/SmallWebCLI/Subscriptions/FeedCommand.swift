@@ -50,7 +50,8 @@ struct SubscriptionCommand: Sendable {
 
     /// Rounds repeat all requests, and the state's name depends on all URLs.
     func requests(_ loop: EventLoop) async throws(FetchError) -> [RequestLine] {
-        try await OperandSource.all(operands, on: loop, max: Self.pagesMax)
+        try await OperandSource.all(
+            operands, on: loop, max: Self.pagesMax, Messages(settings.messages))
     }
 
     private static let pagesMax = 100_000

@@ -74,6 +74,23 @@ final class Subscription {
     /// servers.
     var isKept: Bool { settings.archive.replayed.isEmpty || settings.feeds.stateFile != nil }
 
+    /// With `--news`: true if the failure of a page has lasted, or is of no server.
+    func lasts(_ outcome: Outcome, _ key: String?) -> Bool {
+        let ownMistakes: [Outcome] = [
+            .usage, .badURL, .unsupportedScheme, .notBuiltIn, .identityUnusable, .read, .write,
+            .untrusted, .trustChanged,
+        ]
+        return ownMistakes.contains(outcome)
+            || (key.flatMap { state[$0] }?.failures ?? 0) + 1 >= settings.feeds.failuresMax
+    }
+
+    /// True if a failure is to be said: with `--news` one that lasts, once for each status.
+    func tells(_ outcome: Outcome, _ key: String?) -> Bool {
+        guard settings.feeds.showsNews else { return true }
+        let told = key.flatMap { state[$0] }?.told ?? []
+        return lasts(outcome, key) && !told.contains(Int(outcome.exitStatus))
+    }
+
     /// Delivers results in the order of the URLs and never waits for a host in back-off.
     var policy: RunPolicy {
         var policy = context.policy
@@ -103,6 +120,8 @@ struct Visit<Reader> {
     let log: FetchLog?
     /// True if the host is in back-off.
     let isHeld: Bool
+    /// True if its failure was said.
+    let isTold: Bool
     /// Validator for the next conditional request.
     var validator: String? { log?.head?.validator }
 }
@@ -229,7 +248,9 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
             early = (.gone(isFirst: false), .ok)
         } else if let hold = hold(job.place) {
             isHeld = true
-            FetchReport(messages: messages, url: asked.url, log: nil).failure(hold)
+            if !subscription.settings.feeds.showsNews {
+                FetchReport(messages: messages, url: asked.url, log: nil).failure(hold)
+            }
             early = (.failed, hold.outcome)
         }
         if let (_, outcome) = early {
@@ -321,6 +342,10 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
         try subscription.settings.archive.writer?.check()
         key = key ?? job.request?.uri.pageKey
         var (came, outcome) = early ?? (.failed, result.outcome)
+        let feeds = subscription.settings.feeds
+        let isTold =
+            outcome != .ok && subscription.tells(outcome, key) && !(isHeld && feeds.showsNews)
+        let told = isTold ? FetchReport(messages: messages, url: asked.url, log: log) : nil
         if early == nil {
             noteHost(result, job)
             switch result {
@@ -332,16 +357,21 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
                     came = .page(reader)
                 }
             case .ended(let ending):
-                if ending.head?.isGone ?? false { came = .gone(isFirst: true) }
-                FetchReport(messages: messages, url: asked.url, log: log).refusal(ending)
+                let isGone = ending.head?.isGone ?? false
+                if isGone { came = .gone(isFirst: true) }
+                if !isGone || !feeds.showsNews { told?.refusal(ending) }
             case .failed(let error):
-                FetchReport(messages: messages, url: asked.url, log: log).failure(error)
+                told?.failure(error)
                 outcome = error.outcome
             }
         }
         visit = Visit(
-            asked: asked, key: key, result: came, outcome: outcome, log: log, isHeld: isHeld)
-        return outcome
+            asked: asked, key: key, result: came, outcome: outcome, log: log, isHeld: isHeld,
+            isTold: isTold)
+        guard feeds.showsNews, outcome != .interrupted else { return outcome }
+        // The line of a page that is gone says so.
+        if case .gone = came { return .ok }
+        return outcome == .ok || subscription.lasts(outcome, key) ? outcome : .temporaryFailure
     }
 
     func deliver() async throws(FetchError) {

@@ -29,6 +29,8 @@ struct SubscriptionState: Equatable {
         /// Target of a permanent redirect.
         var moved: String?
         var isGone = false
+        /// Failed visits in a row with `--news`, and the exit statuses that were said of them.
+        var (failures, told) = (0, [Int]())
         /// Pairs written by later versions.
         var others: [String] = []
     }
@@ -237,8 +239,9 @@ extension SubscriptionState.Page {
             let value = String(pair[pair.index(after: equals)...])
             let number = ASCII.decimal(value.utf8, max: 1 << 50)
             switch name {
-            case "time", "size", "exit":
+            case "time", "size", "exit", "failures":
                 guard let number else { return nil }
+                if name == "failures" { failures = min(number, 1000) }
                 if name == "time" { time = number }
                 if name == "size" { size = number }
                 if name == "exit" { exit = min(number, 255) }
@@ -249,6 +252,8 @@ extension SubscriptionState.Page {
             case "at": at = value
             case "moved": moved = value
             case "gone": isGone = value == "1"
+            case "told":
+                told = value.split(separator: ",").compactMap { ASCII.decimal($0.utf8, max: 255) }
             default: others.append(pair)
             }
         }
@@ -268,6 +273,8 @@ extension SubscriptionState.Page {
         add("at", at)
         add("moved", moved)
         if isGone { add("gone", "1") }
+        if failures > 0 { add("failures", "\(failures)") }
+        if !told.isEmpty { add("told", told.map(String.init).joined(separator: ",")) }
         return pairs + others
     }
 }

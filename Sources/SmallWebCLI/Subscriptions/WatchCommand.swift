@@ -15,7 +15,11 @@ extension Command {
             try CrawlFile.reportNews(state, RunContext(settings, settings.fetcher(loop)))
         }
     }.with(
-        \.mainOptions, ["diff", "links", "ignore", "every", "exec", "under", "state", "name"])
+        \.mainOptions,
+        [
+            "news", "failures-after", "diff", "links", "ignore", "every", "exec", "under", "state",
+            "name",
+        ])
 }
 
 extension SubscriptionCommand {
@@ -25,6 +29,9 @@ extension SubscriptionCommand {
         let requests = try await requests(loop)
         let path = try settings.feeds.statePath("watch", name: WatchStore.name)
         let rules = try ComparisonRules(settings.feeds)
+        var settings = settings
+        // Notes would come in every round.
+        if settings.feeds.showsNews { settings.messages.isQuiet = true }
         while true {
             let started = Instant.now
             let status = try await round(requests, path, rules, settings, fetcher)
@@ -62,7 +69,8 @@ extension SubscriptionCommand {
             failure = error
         }
         var verdict = context.verdict(on: engine, failure ?? run.problem)
-        verdict.news = run.hasNews
+        // Otherwise 1 says that there are none, and 0 hides a failure.
+        if !settings.feeds.showsNews { verdict.news = run.hasNews }
         return try context.conclude(engine, verdict, failure, hasSummary: false)
     }
 }

@@ -55,8 +55,8 @@ final class WatchRun: SubscriptionRun {
         case .gone(let isFirst): news.change = isFirst ? .gone : .unchanged
         case .failed: break
         }
-        try write(news, visit)
         let isNews = [.new, .changed, .gone].contains(news.change)
+        if isNews || !subscription.settings.feeds.showsNews { try write(news, visit) }
         hasNews = hasNews || isNews
         if isNews, try await !runs(news, visit) { return }
         guard let key = visit.key else { return }
@@ -143,6 +143,13 @@ final class WatchRun: SubscriptionRun {
         subscription.state.change(key) { entry in
             // Keep the exit status of the last real visit if the host was in back-off.
             if !visit.isHeld { entry.exit = Int(visit.outcome.exitStatus) }
+            if case .failed = visit.result {
+                guard !visit.isHeld, subscription.settings.feeds.showsNews else { return }
+                entry.failures += 1
+                if visit.isTold { entry.told.append(entry.exit) }
+            } else {
+                (entry.failures, entry.told) = (0, [])
+            }
             switch visit.result {
             case .gone: entry.isGone = true
             case .failed: break

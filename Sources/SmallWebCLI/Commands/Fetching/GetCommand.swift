@@ -125,12 +125,11 @@ struct GetCommand: Sendable {
         let own = try settings.run.shard.map { shard throws(FetchError) in
             OwnShard(shard, try Places(fetcher.registry))
         }
-        let engine = context.engine(JobSource(OperandSource(operands, own), context))
+        let source = OperandSource(operands, own, context.messages)
+        let engine = context.engine(JobSource(source, context))
         // Prompt on this loop while others fetch.
         if context.policy.jobs > 1 && context.policy.loops != 1 { Prompt.ask(on: loop) }
-        context.meter?.start(on: loop) { engine.progress }
-        await engine.run()
-        context.meter?.stop()
+        await context.run(engine) { engine.progress }
         let status = try context.conclude(engine, context.verdict(on: engine))
         try headers?.commit()
         return status

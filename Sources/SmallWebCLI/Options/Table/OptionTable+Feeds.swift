@@ -20,6 +20,10 @@ struct FeedSettings: Sendable {
     /// Interval between rounds; `nil` for a single round.
     var everySeconds: Double?
     var command: String?
+    /// True to say nothing but news, and failures that last.
+    var showsNews = false
+    /// Failures in a row after which a page's failure is said.
+    var failuresMax = 3
 }
 
 extension Option {
@@ -65,6 +69,10 @@ extension Option {
                 guard !value.isEmpty else { throw usageError("--exec names no command") }
                 settings.feeds.command = value
             }),
+        Option(.news, .feeds.with(takers: .watch), .flag { $0.feeds.showsNews = $1 }),
+        Option(
+            .failuresAfter, .feeds.with(takers: .watch),
+            .value("N", OptionValue.positive) { $0.feeds.failuresMax = $1 }),
     ]
 }
 

@@ -70,6 +70,7 @@ extension Rule {
             .rivals, [.fromDir], [.warc, .replay, .cache, .offline, .mirror],
             hint: "a directory makes no connection that could be recorded"),
         Rule(.with, [.warcSecrets], [.warc]),
+        Rule(.with, [.failuresAfter], [.news]),
         Rule(.with, [.cacheSize], [.cache, .offline]),
         Rule(.with, [.noEmbedded], [.mirror, .check], "needs a --mirror or --check"),
         Rule(.with, [.maxAge], [], "needs a --cache, or --warc with --replay") { settings, _ in

@@ -6,6 +6,8 @@ enum Advice {
     static let otherState = "name another file with --state"
     static let thatState = "use that one, or \(otherState)"
     static let busyState = "wait for its end, or \(otherState)"
+    static let nothingSaved =
+        "nothing is saved but the list of pages: --mirror, --warc and --json save them"
     static let repeatedLimit = "repeat it, or \(otherState), or remove this one"
     static let nextRound = "--update asks for all of it again"
     static let gone = "--delete needs --mirror and --update"
