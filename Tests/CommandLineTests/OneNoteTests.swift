@@ -86,7 +86,7 @@ import Testing
 
     /// A crawl that keeps nothing says so, and each way to keep something does not.
     @Test func aCrawlWithoutATarget() throws {
-        let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("=> https://x.test/ x\n")])
+        let capsule = try ChangingCapsule(["/": ChangingCapsule.gemtext("=> mailto:a@x.test x\n")])
         let url = capsule.place + "/"
         let ways = [
             [], ["--mirror", "m"], ["--warc", "w.warc"], ["--json"], ["--cache"], ["--check"],
@@ -95,7 +95,7 @@ import Testing
             let result = try smallweb.run(["crawl", "--state", "s\(number)", url] + way)
             let says = result.errors.contains("nothing is saved")
             #expect(says == way.isEmpty && result.status == 0, "\(way): \(result.errors)")
-            let names = result.errors.contains("unchecked: 1, for example https://x.test/")
+            let names = result.errors.contains("unchecked: 1, for example mailto:a@x.test")
             #expect(names == (way == ["--check"]), "\(way): \(result.errors)")
         }
         let quiet = try smallweb.run(["crawl", "-q", "--state", "q", url])

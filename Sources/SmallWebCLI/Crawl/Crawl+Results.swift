@@ -109,7 +109,9 @@ extension Crawl {
     }
 
     /// URLs that are done, that failed for now, and that are known.
-    var progress: (done: Int, failed: Int, total: Int?) { (done, failed, done + waiting) }
+    var progress: (done: Int, failed: Int, total: Int?) {
+        (done, failed, done + underWay + waiting)
+    }
 
     /// Hands out nothing more: the run has no time left.
     func stop() { isCut = true }
