@@ -4,8 +4,8 @@ import SmallWeb
 import SmallWebTestSupport
 import Testing
 
-/// `--retry` without `-C`: the part that came is continued where a strong validator says that its
-/// bytes are those of the page, and is left out otherwise. No byte comes twice, and none is lost.
+/// `--retry` without `-C`: the part that came is continued where a strong validator says that the
+/// page has its bytes, and is left out otherwise. No byte comes twice, and none is lost.
 @Suite struct RetryRestTests {
     private static let body = "0123456789abcdefghijklmnopqrstuv"
     private static let tag = "ETag: \"a\"\r\n"
@@ -37,7 +37,7 @@ import Testing
         }
     }
 
-    /// The rest of a body from `offset` on, or all of it, of which `count` bytes come.
+    /// The first `count` bytes of the rest of a body from `offset` on, or of all of it.
     private static func send(
         _ peer: Peer, _ offset: Int?, of body: String = body, fields: String = tag, count: Int
     ) {
@@ -76,7 +76,7 @@ import Testing
             sent.withLock { $0 += min(step, rest.count) }
             guard way == "chunked" else {
                 Self.send(peer, offset, count: step)
-                // What has come before a reset may be lost.
+                // Bytes that came before a reset may be lost.
                 if way == "reset" && step < rest.count { _ = peer.readLine() }
                 return
             }
@@ -123,7 +123,7 @@ import Testing
         #expect(record["body"]?["sha256"]?.string != nil)
     }
 
-    /// A date does as well, and what was given to the first server goes to the second, too.
+    /// A date does as well.
     @Test func aDateIsAValidator() throws {
         let day = "Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\r\n"
         let site = try Site { peer, _, turn, offset in
@@ -175,7 +175,7 @@ import Testing
         Turn(status: "401 X"), Turn(status: "204 X"), Turn(status: "304 X"),
     ]
 
-    /// The whole of what is there by then replaces the part, in the same attempt.
+    /// The whole page, as it is by then, replaces the part in the same attempt.
     @Test(arguments: turns)
     func anyOtherReplyBeginsAgain(_ turn: Turn) throws {
         let site = try Site { peer, _, number, offset in
@@ -192,7 +192,9 @@ import Testing
         let result = try get(["--retry", "1", "-o", "f"], site.url())
         #expect(result.status == 0, "\(result.errors)")
         #expect(text("f") == "another" && smallweb.home.names == ["f"])
-        #expect(site.offsets == [nil, 4, nil])
+        // A redirect is followed with the request for the rest.
+        let isLoop = turn.fields.contains("/loop")
+        #expect(site.offsets == [nil, 4] + (isLoop ? [4] : []) + [nil])
     }
 
     /// A server that has another version each time, and cuts each, gives one of them at the end.
@@ -236,7 +238,7 @@ import Testing
             Self.send(peer, offset, fields: weak.fields, count: turn == 0 ? 4 : 99)
         }
         let result = try get(["--retry", "1", "-o", "f"] + weak.words, site.url())
-        // What may change something is not sent twice.
+        // A request that may change something is not sent twice.
         let isOnce = weak.words == ["-X", "POST"]
         #expect(result.status == (isOnce ? 18 : 0), "\(result.errors)")
         #expect(site.offsets == (isOnce ? [nil] : [nil, nil]))
@@ -286,7 +288,7 @@ import Testing
         #expect(trees[0] == trees[1] && trees[0].values.contains(Self.body))
     }
 
-    /// The last failure leaves the part, and its hint continues it; what is gone leaves nothing.
+    /// The last failure leaves the part, and its hint continues it; a missing page leaves nothing.
     @Test(arguments: ["503 X", "404 X", "cut", "kill", "interrupt"])
     func theEndLeavesWhatCanBeContinued(_ end: String) throws {
         let isOver = Locked(false)

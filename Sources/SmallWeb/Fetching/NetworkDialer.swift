@@ -127,32 +127,6 @@ struct NetworkDialer: ProgramHost {
 }
 
 extension Connection {
-    /// Warnings about a connection that the policy has allowed.
-    var remarks: [Note] {
-        guard let tls else { return [] }
-        var notes: [Note] = []
-        if trust?.verdict == .renewed {
-            notes.append(
-                Note(
-                    "key-renewed",
-                    "the key is a new one, after the certificate of the old one had expired"))
-        }
-        if tls.shownIdentity != nil && tls.version != "TLSv1.3" {
-            notes.append(
-                Note(
-                    "identity-in-clear",
-                    "before TLS 1.3 the client certificate is sent unencrypted"))
-        }
-        return notes + tls.certificate.weaknesses(of: endpoint.description)
-            + tls.problems(at: UTCDate.now).map { problem in
-                var note = Note(problem.rawValue, tls.describe(problem))
-                if problem == .expired {
-                    (note.place, note.isWarning) = (endpoint.description, true)
-                }
-                return note
-            }
-    }
-
     /// After the trust check threw `error`.
     func refused(_ error: FetchError, by store: TrustStore) -> Connection {
         let verdict: Connection.Trust.Verdict = error.outcome == .trustChanged ? .changed : .refused

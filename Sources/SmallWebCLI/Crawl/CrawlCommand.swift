@@ -110,10 +110,7 @@ struct CrawlCommand: Sendable {
             throw usageError("a crawl deletes the files of pages that are gone", hint: Advice.gone)
         }
         var settings = settings
-        let archive = settings.archive
-        if settings.crawl.mirror == nil, !settings.crawl.checks, archive.file == nil,
-            !archive.hasCache, !settings.records.areWanted
-        {
+        if settings.crawl.mirror == nil, !settings.crawl.checks, !settings.keepsPages {
             Messages(settings.messages).warning(Advice.nothingSaved)
         }
         settings.crawl.fillsNewArchive =

@@ -107,8 +107,9 @@ final class URLOutput: Output {
     /// - Parameter state: Where the file system does not keep it.
     private func left(_ state: String?) -> Part? {
         guard let leftover, let path = log.flatMap({ plan.path(of: $0.origin) }),
-            let before = try? PartFile.beginning(of: path), before.part == leftover,
-            let state = before.state ?? state, let file = FileIdentity(path: leftover)
+            let file = FileIdentity(path: leftover), let before = try? PartFile.beginning(of: path),
+            before.part.flatMap(FileIdentity.init(path:)) == file,
+            let state = before.state ?? state
         else { return nil }
         return Part(file: file, count: before.count, state: state)
     }

@@ -301,6 +301,9 @@ extension URLPlan {
 }
 
 extension Settings {
+    /// True if pages are in records, an archive or the cache.
+    var keepsPages: Bool { records.areWanted || archive.file != nil || archive.hasCache }
+
     /// The destination of a body that has no file of its own.
     var usualDestination: URLPlan.Destination {
         if output.usesRemoteName || records.options.body == .file { return .remoteName }

@@ -87,8 +87,7 @@ final class Subscription {
     /// True if a failure is to be said: with `--news` one that lasts, once for each status.
     func tells(_ outcome: Outcome, _ key: String?) -> Bool {
         guard settings.feeds.showsNews else { return true }
-        let told = key.flatMap { state[$0] }?.told ?? []
-        return lasts(outcome, key) && !told.contains(Int(outcome.exitStatus))
+        return lasts(outcome, key) && !(key.flatMap { state[$0] }?.hasTold(outcome) ?? false)
     }
 
     /// Delivers results in the order of the URLs and never waits for a host in back-off.

@@ -33,6 +33,10 @@ struct SubscriptionState: Equatable {
         var (failures, told) = (0, [Int]())
         /// Pairs written by later versions.
         var others: [String] = []
+
+        func hasTold(_ outcome: Outcome) -> Bool {
+            told.contains(Int(outcome.exitStatus))
+        }
     }
 
     struct Host: Equatable {

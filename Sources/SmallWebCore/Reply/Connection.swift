@@ -257,6 +257,34 @@ extension Connection {
     }
 }
 
+extension Connection {
+    /// Warnings about a connection that the policy has allowed.
+    package var remarks: [Note] {
+        guard let tls else { return [] }
+        var notes: [Note] = []
+        if trust?.verdict == .renewed {
+            notes.append(
+                Note(
+                    "key-renewed",
+                    "the key is a new one, after the certificate of the old one had expired"))
+        }
+        if tls.shownIdentity != nil && tls.version != "TLSv1.3" {
+            notes.append(
+                Note(
+                    "identity-in-clear",
+                    "before TLS 1.3 the client certificate is sent unencrypted"))
+        }
+        return notes + tls.certificate.weaknesses(of: endpoint.description)
+            + tls.problems(at: UTCDate.now).map { problem in
+                var note = Note(problem.rawValue, tls.describe(problem))
+                if problem == .expired {
+                    (note.place, note.isWarning) = (endpoint.description, true)
+                }
+                return note
+            }
+    }
+}
+
 extension Connection.Certificate {
     /// For people: `2026-01-01 to 2027-01-01`.
     package func validity(or unknown: String = "?") -> String {

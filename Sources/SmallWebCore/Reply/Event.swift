@@ -101,7 +101,7 @@ public struct Head: Sendable, Hashable {
         /// passes it back to the plugin, which refuses the rest of another state. `nil` if unknown.
         public var bodyState: String?
         /// True if a request for the rest that has ``bodyState`` gets bytes of that state or a
-        /// refusal, so that nobody need have asked for it.
+        /// refusal: a retry may ask for it without the user's word.
         package var isStateExact = false
         /// For a body that is a list of names: the key of the option (``Request/Option/key``) that
         /// requests the named contents instead. `nil` where there is no such option.

@@ -135,7 +135,7 @@ package struct CurlClient: HTTPClient {
     private func announce(_ transfer: CurlTransfer) async throws(FetchError) {
         if let connection = transfer.connection {
             try await emit(.connected(connection))
-            for note in connection.notes { try await emit(.note(note)) }
+            for note in connection.notes + connection.remarks { try await emit(.note(note)) }
         }
         if !transfer.sent.isEmpty {
             let method = transfer.sent.prefix { $0 != ASCII.space }

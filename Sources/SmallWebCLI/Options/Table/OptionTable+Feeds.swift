@@ -69,9 +69,9 @@ extension Option {
                 guard !value.isEmpty else { throw usageError("--exec names no command") }
                 settings.feeds.command = value
             }),
-        Option(.news, .feeds.with(takers: .watch), .flag { $0.feeds.showsNews = $1 }),
+        Option(.news, .feeds.with(takers: .watch, scope: .run), .flag { $0.feeds.showsNews = $1 }),
         Option(
-            .failuresAfter, .feeds.with(takers: .watch),
+            .failuresAfter, .feeds.with(takers: .watch, scope: .run),
             .value("N", OptionValue.positive) { $0.feeds.failuresMax = $1 }),
     ]
 }
