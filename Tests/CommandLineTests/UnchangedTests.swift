@@ -104,6 +104,36 @@ import Testing
         #expect(several.status == 2 && several.errors.contains("--if-changed"))
     }
 
+    /// The file whose time is the condition is replaced by a newer page, as curl replaces it; any
+    /// other keeps its name.
+    @Test func aNewerPageReplacesTheFileOfItsCondition() throws {
+        let server = try LoopbackServer { peer in
+            guard WebRequest(from: peer) != nil else { return }
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnew")
+        }
+        for (words, isReplaced) in [
+            (["-z", "f", "-O"], true), (["-z", "f", "-o", "f"], true), (["-z", "./f", "-O"], true),
+            (["-z", "link", "-O"], true), (["-z", "f", "-O", "-R"], true),
+            (["-z", "f", "-O", "--etag-compare", "none"], true),
+            (["-z", "other", "-O"], false), (["-z", "2020-01-01", "-O"], false),
+            (["-z", "missing", "-O"], false), (["-z", "f", "-O", "--no-clobber"], false),
+            (["-z", "f", "-o", "f", "--no-clobber"], false), (["-O"], false),
+        ] {
+            let smallweb = Smallweb()
+            for name in ["f", "other"] { try smallweb.home.write("old", to: name) }
+            #expect(symlink("f", smallweb.home.file("link")) == 0)
+            #expect(chmod(smallweb.home.file("f"), 0o640) == 0)
+            let result = try smallweb.run(words + ["http://127.0.0.1:\(server.port)/f"])
+            #expect(result.status == 0, "\(words): \(result.errors)")
+            let new = Array("new".utf8)
+            #expect((smallweb.home.content("f") == new) == isReplaced, "\(words)")
+            #expect((smallweb.home.content("f.1") == new) == !isReplaced, "\(words)")
+            #expect(smallweb.home.content("other") == Array("old".utf8), "\(words)")
+            var status = stat()
+            #expect(stat(smallweb.home.file("f"), &status) == 0 && status.st_mode & 0o777 == 0o640)
+        }
+    }
+
     /// A body that is cut off does not make its tag one of a file that is complete.
     @Test func aTagIsOfACompleteReply() throws {
         let server = try LoopbackServer { peer in

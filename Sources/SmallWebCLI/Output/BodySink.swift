@@ -72,7 +72,11 @@ final class BodySink {
             path = place.map { "\($0)/\(name)" } ?? name
             let replaces = [.replaced, .updated].contains(existing)
             let isAsked = known != nil && !isRetry
-            clash = replaces || isAsked && existing != .kept ? .replace : .number
+            let dated = settings.fetch.datedFile.flatMap { FileIdentity(path: $0) }
+            let isDated = dated.map { $0 == FileIdentity(path: path) } ?? false
+            clash =
+                replaces || isAsked && existing != .kept
+                ? .replace : isDated && existing != .kept ? .overwrite : .number
             if plan.isEnough(path, of: uri) {
                 self.path = FileOutput.absolute(path)
                 notes = [.alreadyThere(path)]

@@ -83,8 +83,8 @@ struct TagFile: EventSink {
 /// A condition of the user's for a request over a protocol with header fields: `--time-cond`,
 /// `--etag-compare`.
 enum RequestCondition: Sendable, Hashable {
-    /// Unix seconds.
-    case modifiedSince(Int)
+    /// Unix seconds, and the file that has this time.
+    case modifiedSince(Int, file: String? = nil)
     /// A file with an entity tag; if that is missing or empty, nothing is asked.
     case tag(file: String)
 
@@ -108,7 +108,7 @@ enum RequestCondition: Sendable, Hashable {
         {
             self = .modifiedSince(day.start)
         } else if stat(text, &status) == 0 {
-            self = .modifiedSince(Int(status.st_mtim.tv_sec))
+            self = .modifiedSince(Int(status.st_mtim.tv_sec), file: text)
         } else {
             let isDate =
                 text.utf8.contains(ASCII.space) || text.utf8.first.map(ASCII.isDigit) ?? true
@@ -125,7 +125,7 @@ enum RequestCondition: Sendable, Hashable {
     /// - Throws: `read`.
     func validator() throws(FetchError) -> String? {
         switch self {
-        case .modifiedSince(let time): return "date " + HTTPDate.text(time)
+        case .modifiedSince(let time, _): return "date " + HTTPDate.text(time)
         case .tag(let path):
             do throws(SystemError) {
                 let bytes = try FileBytes.read(path, limit: Self.tagBytesMax)

@@ -48,8 +48,8 @@ struct FetchSettings: Sendable {
     }
     var resume = Resume.fromStart
     var condition: RequestCondition?
-    /// A file for `--time-cond` that is not there yet.
-    var missingFile: String?
+    /// A file for `--time-cond` that is not there yet, and one that is: a newer page replaces it.
+    var (missingFile, datedFile): (String?, String?)
 
     enum Refusal: Sendable {
         /// Print an error and exit with its status.

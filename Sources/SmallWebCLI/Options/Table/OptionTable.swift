@@ -89,10 +89,14 @@ extension Option {
             .timeCond, short: "z", .output.with(takers: [.get, .head, .open]),
             .value("DATE") { settings, value throws(FetchError) in
                 let condition = try RequestCondition(time: value, "--time-cond")
-                if condition == nil { settings.fetch.missingFile = value }
+                if case .modifiedSince(_, let file)? = condition {
+                    settings.fetch.datedFile = file
+                } else {
+                    settings.fetch.missingFile = value
+                }
                 if settings.fetch.condition?.isTag != true { settings.fetch.condition = condition }
             }
-        ).undone { $0.fetch.condition = nil },
+        ).undone { ($0.fetch.condition, $0.fetch.datedFile) = (nil, nil) },
         Option(
             .etagCompare, .output.with(takers: [.get, .head, .open], scope: .commandLine),
             .value("FILE") { $0.fetch.condition = .tag(file: $1) }
