@@ -137,8 +137,10 @@ package struct WriteOut: Sendable {
     }
 
     /// Formats a terminal record as texts, with a flag for standard error.
+    ///
+    /// - Parameter head: Has the type with the parameters that its server sent.
     package func pieces(
-        of record: [UInt8]
+        of record: [UInt8], _ head: Head? = nil
     ) throws(FetchError) -> [(text: String, toError: Bool)] {
         let value = try JSONValue.parse(record[...])
         var toError = false
@@ -149,7 +151,8 @@ package struct WriteOut: Sendable {
             case .standardOutput: toError = false
             case .standardError: toError = true
             case .value(let path, let name):
-                let text = try Self.text(value, path, name, record)
+                let type = name == "content_type" ? head?.sentType : nil
+                let text = if let type { type } else { try Self.text(value, path, name, record) }
                 pieces.append((TerminalText.escapeLine(text), toError))
             }
         }
@@ -182,5 +185,16 @@ package struct WriteOut: Sendable {
         let rest = path.dropFirst()
         // Members of the outermost object alone have their text.
         return rest.isEmpty ? text : try json(JSONValue.parse(text[...]), rest)
+    }
+}
+
+extension Head {
+    /// The media type as its server sent it, with its parameters.
+    fileprivate var sentType: String? {
+        if let field = self.fields?["content-type"] { return field }
+        guard let type = self.mediaType, let meta = self.meta else {
+            return self.mediaType?.description
+        }
+        return MediaType(parsing: meta) == type ? meta : type.description
     }
 }

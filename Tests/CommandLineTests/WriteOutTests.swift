@@ -32,6 +32,35 @@ import Testing
         #expect(good.text == "text/plain ok", "\(good.text) \(good.errors)")
     }
 
+    /// The type of every kind of header as it was sent; mime is the bare type.
+    @Test(arguments: [
+        ("gemini", "20 Text/Gemini;lang=en\r\n", "Text/Gemini;lang=en"),
+        ("gemini", "20 \r\n", "text/gemini"), ("gemini", "51 text/gemini; lang=en\r\n", ""),
+        ("gemini", "51 Nothing here\r\n", ""),
+        ("spartan", "2 text/gemini; charset=utf-8\r\n", "text/gemini; charset=utf-8"),
+        (
+            "http", "HTTP/1.1 200 OK\r\nContent-Type: text/HTML;  charset=utf-8\r\n\r\n",
+            "text/HTML;  charset=utf-8"
+        ),
+        ("http", "HTTP/1.1 200 text/plain\r\nContent-Type: odd\r\n\r\n", "odd"),
+        ("http", "HTTP/1.1 200 OK\r\n\r\n", ""),
+        ("gopher", "text\r\n", "text/plain"), ("finger", "text\r\n", "text/plain"),
+        ("nex", "text\r\n", "text/plain"),
+    ]) func theTypeOfAPageIsThatOfItsServer(
+        _ scheme: String, _ reply: String, _ type: String
+    ) throws {
+        let server = try LoopbackServer(tls: scheme == "gemini" ? .make() : nil) { peer in
+            if scheme == "http" { _ = WebRequest(from: peer) } else { _ = peer.readLine() }
+            peer.write(reply)
+        }
+        let path = scheme == "gopher" ? "/0/f.txt" : scheme == "finger" ? "/ada" : "/f.txt"
+        let url = "\(scheme)://127.0.0.1:\(server.port)\(path)"
+        let result = try smallweb.run(
+            ["-sk", "--body", "none", "-w", "%{content_type}|%{mime}", url])
+        let bare = type.prefix { $0 != ";" }.lowercased()
+        #expect(result.text == "\(type)|\(bare == "odd" ? "" : bare)", "\(result.errors)")
+    }
+
     @Test func aBodyComesBeforeItsWords() throws {
         let (hole, capsule) = (try Hole(), try Capsule())
         let urls = [capsule.place + "/big/70000", hole.place + "/0/about.txt"]

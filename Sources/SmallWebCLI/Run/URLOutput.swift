@@ -331,7 +331,7 @@ final class URLOutput: Output {
             try writePart(of: recorder.body, range)
         }
         let format = context.settings.output.writeOut
-        for (text, toError) in try format?.pieces(of: line) ?? [] {
+        for (text, toError) in try format?.pieces(of: line, log?.head) ?? [] {
             if toError { try StandardStream.error.write(text) } else { try target.write(text) }
         }
         // An interrupted request is repeated by the next run, so the ledger must not have it.
