@@ -135,8 +135,12 @@ import Testing
         #expect(deleting.status == 75, "\(deleting.text)\(deleting.errors)")
         #expect(text("/gone.txt") == nil && text("/later.txt") == "later")
         #expect(text("/refused.txt") == "refused")
-        // Not said again.
-        #expect(words(deleting, of: space)["/gone.txt"] == "unchanged")
+        // Once more, as its file goes only now.
+        #expect(words(deleting, of: space)["/gone.txt"] == "gone", "\(deleting.text)")
+        #expect(deleting.errors.contains(", gone 1"), "\(deleting.errors)")
+        let next = try crawl("mirror", space, "--update", "--delete")
+        #expect(words(next, of: space)["/gone.txt"] == "unchanged", "\(next.text)")
+        #expect(next.errors.contains(", gone 0"), "\(next.errors)")
     }
 
     /// A run that was stopped goes on with its round; no page of it is asked for twice.
@@ -296,6 +300,8 @@ import Testing
         #expect(try round(.gone) == ("gone", scheme == "gopher"))
         #expect(try round(.page([], "a")) == ("new", true))
         #expect(try round(.gone) == ("gone", scheme == "gopher"))
+        // As it is said whose file goes, in whatever round.
+        #expect(try round(.gone) == (scheme == "gopher" ? "gone" : "unchanged", false))
         #expect(try round(.gone) == ("unchanged", false))
     }
 

@@ -23,24 +23,27 @@ extension Crawl {
     /// Removes the file of a page that is gone, and directories that are empty then; nothing behind
     /// a symbolic link.
     ///
+    /// - Returns: True if there was one.
     /// - Throws: `write`.
-    func removeFile(of url: String) throws(FetchError) {
-        guard let uri = try? URI(parsing: url) else { return }
+    func removeFile(of url: String) throws(FetchError) -> Bool {
+        guard let uri = try? URI(parsing: url) else { return false }
         let names = try mirrorNames(uri)
         let places = names.indices.dropFirst().map { names[...$0].joined(separator: "/") }
         let kinds = places.map { place in
             var status = stat()
             return lstat(place, &status) == 0 ? status.st_mode & S_IFMT : 0
         }
-        guard let path = places.last, kinds.last == S_IFREG else { return }
+        guard let path = places.last, kinds.last == S_IFREG else { return false }
         guard kinds.dropLast().allSatisfy({ $0 == S_IFDIR }) else {
-            return notices.append("\(path) is not removed: a symbolic link leads to it")
+            notices.append("\(path) is not removed: a symbolic link leads to it")
+            return false
         }
         guard unlink(path) == 0 else {
             throw FetchError(
                 .write, .output, "cannot remove \(path)", SystemError(number: errno))
         }
-        for place in places.dropLast().reversed() where rmdir(place) != 0 { return }
+        for place in places.dropLast().reversed() where rmdir(place) != 0 { break }
+        return true
     }
 
     /// Counts the change of a page.

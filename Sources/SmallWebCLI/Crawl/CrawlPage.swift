@@ -21,6 +21,8 @@ final class CrawlPage: Output, PageSink {
     private var target: String?
     /// The page as an earlier round has left it, and as it is now.
     private var (last, content) = (CrawlFile.Content?.none, CrawlFile.Content())
+    /// The change that is said: a page whose file goes only now is gone once more.
+    private var change: WatchRun.Change?
     /// Of the body; `nil` before the head of a page that comes, and without libcrypto.
     private var digest: Digest?
     private var result: (attempt: Attempt, outcome: Outcome)?
@@ -158,7 +160,8 @@ final class CrawlPage: Output, PageSink {
         case .again, .skipped, .left: return .ok
         }
         content = content(of: result)
-        inner.recorder?.change = content.change?.rawValue
+        change = try removesFile() ? .gone : content.change
+        inner.recorder?.change = change?.rawValue
         let outcome = try await inner.conclude(result, job)
         self.result = (result, outcome)
         return outcome
@@ -203,10 +206,10 @@ final class CrawlPage: Output, PageSink {
         if let failure = context.settings.archive.cache?.failure { throw failure }
         if !crawl.rules.checks { try await inner.deliver() }
         if !context.writesRecords && !crawl.rules.checks {
-            let word = content.change?.rawValue ?? outcome.rawValue
+            let word = change?.rawValue ?? outcome.rawValue
             let size = content.size ?? inner.log?.bodyBytes ?? 0
             var row = "\(word)\t\(size)\t\(TerminalText.escapeLine(entry.url))"
-            if content.change == .gone, let seen = content.seen {
+            if change == .gone, let seen = content.seen {
                 row +=
                     "\t\(inner.log?.head?.status.map(String.init) ?? "-")"
                     + "\t\(UTCDate.second(seen))"
@@ -216,16 +219,25 @@ final class CrawlPage: Output, PageSink {
         }
         // A better way to it has been found meanwhile: it is asked again for its links.
         guard !crawl.file.isOutdated(entry) else { return try writeFound() }
-        let isGone = content.seen != nil && [.gone, .unchanged].contains(content.change)
-        // Without a status a failure of the moment looks the same: such a page is gone twice.
-        let isSure = inner.log?.head?.status != nil || content.change == .unchanged
-        // First: a page whose line is there is not asked for again.
-        if isGone, isSure, crawl.rules.deletes { try crawl.removeFile(of: entry.url) }
         try crawl.file.append(
             found
                 + crawl.file.line(
                     of: entry, attempt, outcome, inner.log, content, facts: facts(outcome)))
-        crawl.count(content.change)
+        crawl.count(change)
+    }
+
+    /// Removes the file of a page that is gone before the page has its line, and is not asked for
+    /// again.
+    ///
+    /// - Returns: True if there was one.
+    private func removesFile() throws(FetchError) -> Bool {
+        let isGone = content.seen != nil && [.gone, .unchanged].contains(content.change)
+        // Without a status a failure of the moment looks the same: such a page is gone twice.
+        let isSure = inner.log?.head?.status != nil || content.change == .unchanged
+        guard isGone, isSure, crawl.rules.deletes, !crawl.file.isOutdated(entry) else {
+            return false
+        }
+        return try crawl.removeFile(of: entry.url)
     }
 
     private func facts(_ outcome: Outcome) -> [StaticString] {
