@@ -77,6 +77,28 @@ struct IdentityTests {
         #expect(shown.errors.contains("hint: 'smallweb identity list'"), "\(shown.errors)")
     }
 
+    /// The hint of every command names an identity that is there; typed, it shows it.
+    @Test(arguments: ["get", "head", "links", "feed", "watch"])
+    func aServersWishNamesAnIdentityThatIsThere(_ command: String) throws {
+        let capsule = try Capsule()
+        let url = capsule.place + "/status/60"
+        let makes = "smallweb identity new NAME \(url) makes one and binds it"
+        for (names, isMany) in [(["bob"], false), (["bob", "alice"], true)] {
+            let smallweb = Smallweb()
+            for name in names { #expect(try smallweb.run(["identity", "new", name]).status == 0) }
+            let result = try smallweb.run([command, url])
+            #expect(result.status == 98)
+            let said = result.errors
+            let use = "smallweb identity use \(names.min() ?? "") \(url)"
+            #expect(said.contains(use + " shows") && said.contains(makes), "\(said)")
+            #expect(said.contains("identity list") == isMany, "\(said)")
+            let words = use.split(separator: " ").dropFirst().map(String.init)
+            #expect(try smallweb.run(words).status == 0)
+            let shown = try smallweb.run(["get", url])
+            #expect(!shown.errors.contains("identity new"), "\(shown.errors)")
+        }
+    }
+
     @Test func aKeyThatOthersCanReadIsSaidToBe() throws {
         let capsule = try Capsule()
         #expect(try smallweb.run(["identity", "new", "alice"]).status == 0)

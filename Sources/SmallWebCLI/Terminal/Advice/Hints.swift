@@ -37,9 +37,7 @@ extension FetchError.Remedy {
         case .listIdentities: "'smallweb identity list' shows those that there are"
         case .removeIdentity(let name):
             "choose another name, or 'smallweb identity remove \(name)' first"
-        case .bindIdentity(nil): "smallweb identity new NAME URL makes one and binds it to the URL"
-        case .bindIdentity(let uri?):
-            "smallweb identity new NAME \(uri.display) makes one and binds it"
+        case .bindIdentity(let uri): Self.identity(for: uri?.display ?? "URL")
         case .useProxy(let url): "name its proxy, for example with --proxy \(url)"
         case .keepPages: "fetch it with --cache while there is a network"
         case .fetchAlone: "if you trust it, fetch that URL yourself"
@@ -63,6 +61,16 @@ extension FetchError.Remedy {
         case .takeFromStart: "begin again with --slice 0:COUNT"
         case .listWithoutRecords: "list them without --json, or set --max-filesize"
         }
+    }
+
+    /// Names an identity that is there: a server that knows one does not know a second.
+    private static func identity(for url: String) -> String {
+        let new = "smallweb identity new NAME \(url) makes one and binds it"
+        guard let store = try? IdentityStore(.builtIn), let names = try? store.names(),
+            let name = names.min()
+        else { return new }
+        let others = names.count > 1 ? " ('smallweb identity list' shows all)" : ""
+        return "smallweb identity use \(name) \(url) shows one that you have\(others); \(new)"
     }
 
     fileprivate var timeOption: String? {
