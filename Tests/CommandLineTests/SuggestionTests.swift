@@ -80,6 +80,60 @@ struct SuggestionTests {
         }
     }
 
+    /// Both corrections in one URL, which leads to the server.
+    @Test(arguments: ["git", "git+http", "git+https"])
+    func aVersionAndAPathLeadToTheWholeURL(_ scheme: String) throws {
+        let place = "\(scheme)://127.0.0.1:1/r"
+        for (typed, meant) in [
+            (".git/src?dev", ".git//src?ref=dev"), (".git/README.md?x", ".git//README.md?ref=x"),
+            (".git/src?ref=dev", ".git//src?ref=dev"), (".git?ref=v1", ".git//?ref=v1"),
+            (".git?dev", ".git//?ref=dev"), ("?dev", "//?ref=dev"), ("//src?dev", "//src?ref=dev"),
+            (".git?tar=v1.0", ".git?ref=v1.0&tar=1"),
+            (".git/src?tar=v1.0", ".git//src?ref=v1.0&tar=1"),
+            ("?tar=v1.0&prefix=a/", "?ref=v1.0&tar=1&prefix=a/"),
+        ] {
+            let refused = try Smallweb().run(["get", place + typed])
+            #expect(refused.status == 3, "\(typed): \(refused.errors)")
+            #expect(PastedURLTests.hint(refused.errors) == place + meant, "\(refused.errors)")
+            #expect(try Smallweb().run(["get", place + meant]).status == 7)
+        }
+        for typed in ["?raw", "?=", "?&", "?tar=", "?tar=1&ref=", "?tar=v1&ref=v2", "?log&dev"] {
+            let result = try Smallweb().run(["get", place + typed])
+            let hint = PastedURLTests.hint(result.errors) ?? ""
+            #expect(!hint.hasPrefix(scheme + ":"), "\(typed): \(result.errors)")
+        }
+    }
+
+    /// An option that says what the query says is the same wish twice.
+    @Test func anOptionMaySayWhatTheQuerySays() throws {
+        let place = "git://127.0.0.1:1/r.git"
+        let flags = Option.ofPlugins.filter { $0.urlKey != nil && $0.valueName == nil }
+        #expect(flags.count >= 2)
+        for option in flags where Command.get.takes(option) {
+            for value in ["", "=", "=1"] {
+                let key = option.urlKey ?? ""
+                let query = key == "tar" ? "tar\(value)" : "tar&\(key)\(value)"
+                let result = try Smallweb().run(["get", "--\(option.long)", "\(place)?\(query)"])
+                #expect(result.status == 7, "\(query): \(result.errors)")
+            }
+        }
+        for line in [
+            "get --prefix a/ ?tar&prefix=a/", "get --prefix a/ ?tar&prefix=a%2F",
+            "get --tar --strip 1 ?strip=1&tar=1", "log ?log", "log ?log=v1", "log -n 3 ?log&n=3",
+            "describe ?describe=v1", "diff ?diff=a..b", "diff -p ?diff=a..b&patch=1",
+        ] {
+            let words = line.replacing("?", with: "\(place)?").split(separator: " ")
+            let result = try Smallweb().run(words.map(String.init))
+            #expect(result.status == 7, "\(line): \(result.errors)")
+        }
+        let other = try Smallweb().run(["get", "--prefix", "b/", "\(place)?tar&prefix=a/"])
+        #expect(other.status == 3 && other.errors.contains("twice"), "\(other.errors)")
+        let packed = try Smallweb().run(
+            ["get", "--tar", "-o", "a b.tar.gz", "--prefix", "a/", "\(place)?ref=v1"])
+        let line = "smallweb get '\(place)?ref=v1&tar&prefix=a/' | gzip > 'a b.tar.gz'"
+        #expect(PastedURLTests.hint(packed.errors) == line, "\(packed.errors)")
+    }
+
     /// A pointer that an option of ours hides, or that leads to none.
     @Test func thePointersAreOfUse() throws {
         let long = Set(Option.all.flatMap { [$0.long] + $0.aliases })

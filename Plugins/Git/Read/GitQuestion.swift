@@ -75,6 +75,13 @@ struct GitQuestion: Hashable, Sendable {
         try checkTogether()
     }
 
+    /// True for a key of any question.
+    static func isKey(_ name: Substring) -> Bool {
+        Kind.allCases.contains { kind in
+            kind.rawValue == name || kind.keys.contains { $0.name == name }
+        }
+    }
+
     /// Adds a path in the repository to those that the answer is limited to.
     mutating func limit(to path: [[UInt8]]) {
         values[Key.path.name, default: []].append(Array(path.joined(separator: [ASCII.slash])))

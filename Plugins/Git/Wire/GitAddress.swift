@@ -15,8 +15,41 @@ struct GitAddress: Hashable, Sendable {
     /// The URL up to the path in the repository.
     private let base: String
 
-    /// - Throws: `bad-url` for a URL that cannot be sent, and for an unknown query.
+    /// - Throws: `bad-url` for a URL that cannot be sent, and for an unknown query; its hint is the
+    ///   URL that it was meant to be, if there is one.
     init(_ uri: URI) throws(FetchError) {
+        do throws(FetchError) { try self.init(exactly: uri) } catch {
+            var error = error
+            if let meant = Self.meant(uri), (try? GitAddress(exactly: meant)) != nil {
+                error.hint = meant.display
+            }
+            throw error
+        }
+    }
+
+    /// The URL with a version that stands alone, or behind a flag, in a key of its own, and with
+    /// two slashes before a path.
+    private static func meant(_ uri: URI) -> URI? {
+        guard let query = uri.query else { return nil }
+        var (meant, hasVersion) = (uri, false)
+        meant.query = query.split(separator: "&").map { field in
+            let name = field.prefix { $0 != "=" }
+            let isAlone = name == field && !GitQuestion.isKey(name)
+            hasVersion = hasVersion || isAlone || name == GitQuestion.Key.version.name
+            let isFlag = name == GitQuestion.Key.tar.name && name != field
+            let value = field.dropFirst(name.count + 1)
+            return isFlag ? "ref=\(value)&tar=1" : isAlone ? "ref=\(name)" : String(field)
+        }.joined(separator: "&")
+        guard !uri.path.contains(text: "//") else { return meant }
+        if uri.path.contains(text: ".git/") {
+            meant.path = uri.path.replacing(text: ".git/", with: ".git//")
+        } else if hasVersion, (try? GitQuestion(meant.query))?.kind == .content {
+            meant.path += "//"
+        }
+        return meant
+    }
+
+    private init(exactly uri: URI) throws(FetchError) {
         guard uri.userinfo == nil else {
             throw .badURL("no user name can be given", hint: "leave it out of the URL")
         }

@@ -37,12 +37,20 @@ public struct Verb: Sendable {
 }
 
 extension String {
-    /// The URL with another field in its query.
+    /// The URL with another field in its query, unless it is there.
     ///
-    /// - Parameter value: Not encoded yet; `nil` for a key alone.
+    /// - Parameter value: Not encoded yet; `nil` for a key alone, which any value stands for.
     package func adding(queryField key: String, _ value: (some Sequence<UInt8>)?) -> String {
         let encoded = value.map { "=" + PercentEncoding.encode($0, also: "/!$'()*,:@") } ?? ""
         let end = firstIndex(of: "#") ?? endIndex
+        let fields = self[..<end].drop { $0 != "?" }.dropFirst().split(separator: "&")
+        let wanted = PercentEncoding.decode(key + encoded)
+        let isThere = fields.contains { field in
+            value == nil
+                ? field.prefix { $0 != "=" } == key
+                : PercentEncoding.decode(String(field)) == wanted
+        }
+        if isThere { return self }
         let mark = self[..<end].contains("?") ? "&" : "?"
         return self[..<end] + mark + key + encoded + self[end...]
     }

@@ -64,8 +64,9 @@ struct GetCommand: Sendable {
         if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }),
             case .flag(true)? = settings.fetch.options["tar"]
         {
+            let url = settings.url(operands.first ?? "URL", try settings.registry())
             throw usageError(
-                "\(file) would not be compressed", hint: Advice.compressedTar(file))
+                "\(file) would not be compressed", hint: Advice.compressedTar(url, file))
         }
         if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
             throw usageError("--etag-save is for one URL", hint: Advice.manyTags)

@@ -30,8 +30,16 @@ enum Advice {
             + "smallweb trust import --from av-98 -"
     }
 
-    static func compressedTar(_ file: String) -> String {
-        "smallweb get --tar URL | gzip > \(file)"
+    static func compressedTar(_ url: String, _ file: String) -> String {
+        "smallweb get \(quoted(URI.display(url))) | gzip > \(quoted(file))"
+    }
+
+    /// A word as a shell takes it.
+    static func quoted(_ word: String) -> String {
+        let isPlain = word.utf8.allSatisfy {
+            ASCII.isLetter($0) || ASCII.isDigit($0) || "-_./:@%+,=".utf8.contains($0)
+        }
+        return isPlain && !word.isEmpty ? word : "'\(word.replacing(text: "'", with: "'\\''"))'"
     }
 
     static let markup =
