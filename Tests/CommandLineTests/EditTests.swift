@@ -270,6 +270,27 @@ struct EditTests {
         #expect(again.status == 0 && wiki.page == "# Old\nnew\n", "\(again.errors)")
     }
 
+    /// The command of the hint has the options of the one that failed.
+    @Test(arguments: [
+        ["-k", "--token-file", "token"], ["--token-file=token", "-k", "--mime", "text/x-own"],
+        ["-k", "--token-file", "to'ken", "--force"], ["-k"],
+    ])
+    func theHintHasTheOptionsOfTheCommand(_ options: [String]) throws {
+        let wiki = try Wiki { $0.storing = "61 bad token\r\n" }
+        for name in ["token", "to'ken"] { try smallweb.home.write("s3cret\n", to: name) }
+        let result = try edit(wiki.url(), Self.append, options)
+        #expect(result.status == 98 && !result.errors.contains("s3cret"), "\(result.errors)")
+        wiki.state.update { $0.storing = nil }
+        let hint = try #require(
+            result.errors.split(separator: "\n").last { $0.hasPrefix("hint: smallweb put") })
+        let words = hint.dropFirst("hint: smallweb ".count)
+            .replacingOccurrences(of: " sends it", with: "")
+        let again = try smallweb.run([], shell: "\"$1\" \(words)")
+        #expect(again.status == 0 && wiki.page == "# Old\nnew\n", "\(again.errors)")
+        let sent = wiki.uploads.map { $0.contains("token=s3cret") }
+        #expect(sent == [options.count > 1, options.count > 1], "\(wiki.uploads)")
+    }
+
     @Test func aPageThatHasChangedMeanwhileStays() throws {
         for before in [["/page": Array("# Old\n".utf8)], [:]] as [[String: [UInt8]]] {
             let wiki = try Wiki {

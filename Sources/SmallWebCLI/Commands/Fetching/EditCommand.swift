@@ -74,13 +74,20 @@ private struct EditCommand: Sendable {
         }
         if let path = file?.path, access(path, F_OK) == 0 {
             messages.answer(["smallweb: what was typed is in \(path)"])
-            let place = URI.display(url)
-            messages.hint(
-                scheme.uploads == nil
-                    ? "smallweb get -X PUT -d '@\(path)' '\(place)' sends it"
-                    : "smallweb put '\(place)' '\(path)' sends it")
+            messages.hint("\(command(sending: path)) sends it")
         }
         return status
+    }
+
+    /// The command line that sends a file, with the options of this one.
+    private func command(sending path: String) -> String {
+        let isPut = scheme.uploads != nil
+        var words = settings.invocation.maskedWords.filter { $0 != "--force" }
+        let named = settings.invocation.operands.dropFirst().last.map(URI.display)
+        if let place = words.firstIndex(of: "edit") { words[place] = isPut ? "put" : "get" }
+        if let place = words.lastIndex(where: { $0 == named }) { words[place] = URI.display(url) }
+        words += isPut ? [path] : ["-X", "PUT", "-d", "@\(path)"]
+        return "smallweb " + words.map(Advice.quoted).joined(separator: " ")
     }
 
     /// - Parameter file: The text, from when the editor has changed it until the server has it.
