@@ -14,11 +14,12 @@ struct PastedURLTests {
     static let sure = [
         "<U>", "\"U\"", "'U'", "`U`", "“U”", "«U»", "=> U Some text", "=>U", "[text](U)",
         "[a [b]](U \"title\")", "<\"U\">", "![picture](U)", "  <U>  ",
+        "<url:U>", "<url: U>",
     ]
     /// S stands for the scheme, R for the rest behind its slashes.
     static let unsure = [
         "(U)", "[U]", "<U>,", "\"U\", ", "(U).", "S:R", "S//R", "S:/R", "S:///R", "<S:R>", "<U",
-        "[one](U) and [two](U)", "<U> <U>",
+        "[one](U) and [two](U)", "<U> <U>", "url:U", "(url:U)",
     ]
     private static let rest = "127.0.0.1:1/a.git"
     private static let marks = "<>\"`“”„‘’«»[]{}"

@@ -137,6 +137,11 @@ extension Advice {
         let port = place.prefix { $0 != "/" }.utf8
         let isPort = !rest.hasPrefix("://") && !port.isEmpty && port.allSatisfy(ASCII.isDigit)
         if let scheme = registry[name.lowercased()]?.scheme, scheme.hostForm == .required,
+        // As RFC 3986 has it, in <>.
+        if text.prefix(4).lowercased() == "url:" {
+            isSure = isSure && isEnclosed
+            return text.dropFirst(4)
+        }
             rest.hasPrefix(":") || rest.hasPrefix("//"), !isPort,
             // Without a dot it is more likely a path, whose host was left empty.
             !rest.hasPrefix(":///") || port.contains(ASCII.dot)
