@@ -150,6 +150,17 @@ import Testing
         ("finger", "a URL begins with its scheme: finger://HOST/"),
         ("ada@h.test", "hint: finger://ada@h.test\n"),
         ("-nc", "--no-clobber -o FILE URL' keeps a file"),
+        ("put page titan://h.test/a", "hint: smallweb put titan://h.test/a page\n"),
+        ("put page spartan://h.test/a", "hint: smallweb put spartan://h.test/a page\n"),
+        ("put page http://h.test/a", "hint: smallweb get -X PUT -d @page http://h.test/a\n"),
+        ("git clone git://h.test/r", "hint: 'smallweb get --tar git://h.test/r' gets the files"),
+        ("git clone https://h.test/r", "'smallweb get --tar git+https://h.test/r' gets the files"),
+        ("git ls-remote https://h.test/r", "hint: 'smallweb refs https://h.test/r' lists"),
+        ("git log git://h.test/r", "hint: smallweb log git://h.test/r\n"),
+        ("git push", "hint: a URL begins with its scheme: git://HOST/\n"),
+        ("curl http://h.test/", "hint: 'smallweb get http://h.test/' prints a page"),
+        ("wget http://h.test/?a", "hint: 'smallweb get 'http://h.test/?a'' prints a page"),
+        ("gemini gemini://h.test/", "hint: smallweb gemini://h.test/\n"),
         ("config path", "settings are lines such as"),
         ("-P d gopher://127.0.0.1:1/", "--output-dir is for files, which -o names"),
         ("-R gopher://127.0.0.1:1/", "--remote-time is for files"),
@@ -197,7 +208,8 @@ import Testing
             for name in names.split(separator: " ").map(String.init) {
                 #expect(Command.named(name) == nil, "\(name)")
                 let result = try smallweb.run([name, "gopher://127.0.0.1:1/"])
-                #expect(result.errors.contains("hint: \(pointer)\n"), "\(result.errors)")
+                let hint = pointer.replacing(" URL", with: " gopher://127.0.0.1:1/")
+                #expect(result.errors.contains("hint: \(hint)\n"), "\(result.errors)")
             }
         }
         let pointers = (Advice.commands + Advice.pointers).map(\.pointer)

@@ -154,6 +154,22 @@ struct TrustCommandTests {
         #expect(try smallweb.run(["get", old.place + "/about"]).status == 0)
     }
 
+    /// Neither the word nor its scheme is the fault: the hint leads to the key.
+    @Test func withoutATerminalTheHintLeadsToTheKey() throws {
+        let capsule = try Capsule()
+        let place = capsule.place.replacing("gemini://", with: "")
+        for word in [place, capsule.place + "/"] {
+            let smallweb = Smallweb()
+            #expect(try smallweb.run(["trust", "add", place]).status == 0)
+            let result = try smallweb.run(["trust", "replace", word])
+            let pin = "hint: 'smallweb trust replace --pin sha256:HEX \(place)' names the new key"
+            #expect(result.status == 2 && result.errors.contains(pin), "\(result.errors)")
+            let key = "sha256:" + String(repeating: "a", count: 64)
+            #expect(try smallweb.run(["trust", "replace", "--pin", key, place]).status == 0)
+            #expect(try smallweb.run(["trust", "replace", "--force", place]).status == 0)
+        }
+    }
+
     /// Runs on a terminal, where the question is answered.
     private func answer(_ answer: String, to words: [String]) throws -> (Int32, String) {
         let screen = try Screen(isTerminal: true, columns: 120)

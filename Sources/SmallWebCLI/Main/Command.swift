@@ -357,7 +357,7 @@ package enum Tool {
                 let registry = (try? settings.configured().registry()) ?? .builtIn
                 throw usageError(
                     "unknown command \"\(first)\"",
-                    hint: Advice.command(first) ?? Advice.file(first, for: nil)
+                    hint: Advice.line(operands, registry) ?? Advice.file(first, for: nil)
                         ?? Advice.url(first, registry, before: operands.dropFirst().first)
                         ?? URI.scheme(of: first).map { _ in FetchError.Remedy.useKnownScheme.hint }
                         ?? Nearest.question(first, among: names)

@@ -38,9 +38,10 @@ enum PutCommand {
         return [S_IFIFO, S_IFREG].contains(facts.st_mode & S_IFMT) ? "-" : nil
     }
 
+    /// - Parameter next: The word after the URL.
     /// - Throws: `usage` for the URL of a scheme without uploads.
     static func target(
-        of url: String, _ registry: Registry
+        of url: String, _ registry: Registry, before next: String? = nil
     ) throws(FetchError) -> (Scheme, Scheme.Uploads) {
         let scheme = URI.scheme(of: url) ?? ""
         guard let scheme = registry[scheme]?.scheme, let uploads = scheme.uploads else {
@@ -48,7 +49,7 @@ enum PutCommand {
                 .joined(separator: ", ")
             throw usageError(
                 "nothing can be uploaded to \(URI.shown(url))",
-                hint: Advice.meant(by: url, registry)
+                hint: Advice.swapped(url, next, registry) ?? Advice.meant(by: url, registry)
                     ?? (registry.hasHeaderFields(scheme)
                         ? "smallweb get -X PUT -d @FILE \(URI.shown(url))"
                         : "uploads are for \(names), and a file comes behind the URL"))
@@ -60,7 +61,7 @@ enum PutCommand {
     static func prepare(
         _ settings: inout Settings, for url: String, _ file: String?
     ) throws(FetchError) {
-        let (scheme, uploads) = try target(of: url, try settings.registry())
+        let (scheme, uploads) = try target(of: url, try settings.registry(), before: file)
         // Sections of the config file can name secrets and their files, too.
         let own = try settings.configuration.applied(to: settings, for: url)
         guard own.fetch.deletes != (file != nil) else {

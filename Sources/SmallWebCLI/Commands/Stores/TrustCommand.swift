@@ -199,9 +199,7 @@ struct TrustCommand: Sendable {
     private func replaceByPresent(_ place: String) throws(FetchError) {
         let (isForced, asker) = (settings.stores.isForced, settings.asker)
         guard isForced || asker.canAsk else {
-            throw usageError(
-                "cannot ask without a terminal; use --force to accept the server's present key, "
-                    + "or name the new one with --pin")
+            throw usageError("cannot ask without a terminal", hint: Advice.replaced(place))
         }
         let isRefused = Locked(false)
         var store = try store(.ask)

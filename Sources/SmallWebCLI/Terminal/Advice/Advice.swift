@@ -61,6 +61,11 @@ enum Advice {
 
     static func directory(_ name: String) -> String { "use -O --output-dir \(name)" }
 
+    static func replaced(_ place: String) -> String {
+        "'smallweb trust replace --pin sha256:HEX \(place)' names the new key, --force takes the "
+            + "one that the server has now"
+    }
+
     static func pinned(_ url: String) -> String {
         "smallweb get --pin sha256:HEX \(url) accepts one key"
     }

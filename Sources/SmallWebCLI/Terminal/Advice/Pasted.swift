@@ -37,9 +37,41 @@ extension Advice {
                 + "sends JSON"
         }
         guard registry[word] != nil else { return meant(by: word, registry) }
-        let whole = "\(word)://" + (next ?? "").drop { "/@".contains($0) }
+        // The word behind the name of another program is hardly a host.
+        let isProgram = registry[word]?.scheme.hasReferences ?? false
+        let isHost = !isProgram || (next ?? "").contains { ".:/@".contains($0) }
+        let whole = "\(word)://" + (isHost ? next ?? "" : "").drop { "/@".contains($0) }
         return (try? URI(parsing: whole))?.display
             ?? "a URL begins with its scheme: \(word)://HOST/"
+    }
+
+    /// The hint for a command line of another program: `git clone URL`, `curl URL`.
+    static func line(_ words: [String], _ registry: Registry) -> String? {
+        let url = words.first { $0.contains(text: "://") }
+        let isScheme = registry[words[0]] != nil
+        let word = isScheme ? words.dropFirst().first ?? "" : words[0]
+        if isScheme, word == url { return "smallweb " + quoted(URI.display(word)) }
+        if isScheme, Command.named(word) != nil {
+            return "smallweb \(word) " + (url.map { quoted(URI.display($0)) } ?? "URL")
+        }
+        guard let text = command(word), var url, let scheme = URI.scheme(of: url) else {
+            return command(word)
+        }
+        // A web URL has no archive.
+        let own = registry.schemes.first { $0.hasReferences && $0.webScheme == scheme }
+        if let own, text.contains(text: "--tar ") { url = own.name + url.dropFirst(scheme.count) }
+        return text.replacing(text: " URL", with: " " + quoted(URI.display(url)))
+    }
+
+    /// The upload whose file stands before its URL.
+    static func swapped(_ file: String, _ url: String?, _ registry: Registry) -> String? {
+        guard let url, let name = URI.scheme(of: url), let scheme = registry[name]?.scheme,
+            registry[URI.scheme(of: file) ?? ""] == nil
+        else { return nil }
+        let words = [quoted(URI.display(url)), quoted(file)]
+        if scheme.uploads != nil { return "smallweb put \(words[0]) \(words[1])" }
+        return registry.hasHeaderFields(name)
+            ? "smallweb get -X PUT -d \(quoted("@\(file)")) \(words[0])" : nil
     }
 
     /// The reading of a word that names no server as it is.
