@@ -308,6 +308,6 @@ import Testing
         // The name is public to the resolver's overrides alone, so this is the literal's judgement.
         let result = try crawl(
             "--scope", "any", "--resolve", "h.test:\(port):127.0.0.1", "gemini://h.test:\(port)/")
-        #expect(result.errors.contains("private 1"), "\(result.errors)")
+        #expect(result.errors.contains("private address 1"), "\(result.errors)")
     }
 }

@@ -379,7 +379,9 @@ struct CrawlCommand: Sendable {
         }
         let reasons = crawl.skipped.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         if !reasons.isEmpty {
-            let counts = reasons.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+            let counts = reasons.map { reason in
+                (reason.key == "private" ? "private address" : reason.key) + " \(reason.value)"
+            }.joined(separator: ", ")
             words.append("not followed: \(counts)")
         }
         if crawl.failed > 0 {

@@ -30,6 +30,10 @@ private struct ExplainCommand: Sendable {
         guard !get.operands.isEmpty else {
             throw usageError("no URL", hint: "smallweb explain gemini://geminiprotocol.net/")
         }
+        if get.operands.contains(where: { $0.utf8.allSatisfy(ASCII.isDigit) }) {
+            throw usageError(
+                "explain wants a URL", hint: "'smallweb help exit-status' explains exit statuses")
+        }
         try get.check()
         let (settings, loop) = (try get.settings.ready(), try EventLoop())
         let context = RunContext(settings, try settings.fetcher(loop))

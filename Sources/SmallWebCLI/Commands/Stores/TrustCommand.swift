@@ -63,10 +63,7 @@ struct TrustCommand: Sendable {
     /// - Parameter isForKey: True if a key is to be stored: the URL's scheme must then use the
     ///   store.
     private func place(_ text: String, isForKey: Bool = false) throws(FetchError) -> String {
-        let registry = try settings.registry()
-        guard let home = registry.schemeOfHosts else {
-            throw usageError("\"\(text)\" has no scheme", hint: "write it as a URL")
-        }
+        let (registry, home) = (try settings.registry(), try home())
         let place: String?
         if text.contains(text: "://") {
             let uri = try URI(parsing: text).withASCIIHost()
@@ -85,6 +82,13 @@ struct TrustCommand: Sendable {
         }
         guard let place else { throw usageError("\"\(text)\" is not HOST:PORT") }
         return place
+    }
+
+    private func home() throws(FetchError) -> Scheme {
+        guard let home = try settings.registry().schemeOfHosts else {
+            throw usageError("no scheme has keys that are pinned", hint: "write a URL")
+        }
+        return home
     }
 
     private func change<Value: Sendable>(
@@ -251,9 +255,7 @@ struct TrustCommand: Sendable {
     /// - Returns: `sha256:HEX` of the server's key.
     @discardableResult
     private func probe(_ place: String, _ store: TrustStore) throws(FetchError) -> String? {
-        guard let scheme = try settings.registry().schemeOfHosts else {
-            throw usageError("no scheme has keys that are pinned")
-        }
+        let scheme = try home()
         // Only hosts valid in a URL: another could be taken for an option of the proxy command.
         let uri = try URI(parsing: "\(scheme.name)://\(place)/")
         guard let host = uri.host, let port = uri.port else {
@@ -292,7 +294,10 @@ struct TrustCommand: Sendable {
     /// - Throws: `untrusted` for a host whose key is not known.
     private func expiring(_ hosts: [String]) throws(FetchError) -> Int32 {
         let places = try hosts.map { host throws(FetchError) in try place(host) }
-        for place in places where try !store().knows(place) { throw unknown(place) }
+        for (host, place) in zip(hosts, places) where try !store().knows(place) {
+            let url = host.contains(text: "://") ? host : try "\(home().name)://\(host)/"
+            throw unknown(place, hint: "'smallweb head \(url)' says when it ends")
+        }
         let now = UTCDate.now
         let limit = now + Int(settings.stores.within)
         var status: Int32 = 0

@@ -137,6 +137,11 @@ extension Advice {
             // A title may follow.
             return trimmed(target).prefix { !$0.isWhitespace }
         }
+        // As RFC 3986 has it, in <>.
+        if text.prefix(4).lowercased() == "url:" {
+            isSure = isSure && isEnclosed
+            return text.dropFirst(4)
+        }
         let wasSure = isSure
         isSure = false
         let blank = text.firstIndex { $0.isWhitespace } ?? text.endIndex
@@ -169,11 +174,6 @@ extension Advice {
         let port = place.prefix { $0 != "/" }.utf8
         let isPort = !rest.hasPrefix("://") && !port.isEmpty && port.allSatisfy(ASCII.isDigit)
         if let scheme = registry[name.lowercased()]?.scheme, scheme.hostForm == .required,
-        // As RFC 3986 has it, in <>.
-        if text.prefix(4).lowercased() == "url:" {
-            isSure = isSure && isEnclosed
-            return text.dropFirst(4)
-        }
             rest.hasPrefix(":") || rest.hasPrefix("//"), !isPort,
             // Without a dot it is more likely a path, whose host was left empty.
             !rest.hasPrefix(":///") || port.contains(ASCII.dot)
@@ -192,7 +192,9 @@ extension Advice {
         else { return nil }
         let parts = place.split(separator: "@", maxSplits: 1)
         guard parts.count == 2, !parts[0].contains("/") else {
-            return registry.schemeOfHosts.map { "\($0.name)://" + bracketed(place) }
+            return (usual(for: place, registry) ?? registry.schemeOfHosts).map {
+                "\($0.name)://" + bracketed(place)
+            }
         }
         // As ssh takes a repository.
         let ends = parts[1].split(separator: ":", maxSplits: 1)
@@ -202,6 +204,27 @@ extension Advice {
             }.map { "\($0.name)://\(ends[0])/\(ends[1].drop { $0 == "/" })" }
         }
         return registry.schemes.first(where: \.isUserPartOfAddress).map { "\($0.name)://\(place)" }
+    }
+
+    /// The scheme that a host, its port or its path names; `nil` for most hosts.
+    private static func usual(for place: Substring, _ registry: Registry) -> Scheme? {
+        let host = place.prefix { !"/:?#".contains($0) }
+        let label = host.prefix { $0 != "." }
+        // Repositories are on the hosts of others.
+        if label.count < host.count, let scheme = registry[label.lowercased()]?.scheme,
+            !scheme.hasReferences
+        {
+            return scheme
+        }
+        let (server, path) = (place.prefix { !"/?#".contains($0) }, place.prefix { $0 != "?" })
+        let port = server.dropFirst(host.count + 1)
+        let type = path.count > server.count ? MediaType(ofFile: path)?.essence : nil
+        guard label == "www" || ["80", "443", "8080", "8000"].contains(port) || type == "text/html"
+        else { return nil }
+        let isSecure = port.isEmpty || port == "443"
+        return registry.schemes.first {
+            $0.dialsForItself && !$0.hasReferences && $0.isSecure == isSecure
+        }
     }
 
     /// A host, port and path, with an IPv6 address in brackets.
