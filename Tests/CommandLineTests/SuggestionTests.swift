@@ -39,7 +39,7 @@ struct SuggestionTests {
     }
 
     @Test(arguments: [
-        ("--timeout", "--max-time"), ("--compressed", "without an option"),
+        ("--timeout", "--max-time"), ("--compression", "without an option"),
         ("-r", "smallweb crawl"), ("-t", "--retry"),
         ("-T", "smallweb put"), ("--tries=3", "--retry"), ("--data-raw", "--data"),
         ("--cacert", "SSL_CERT_FILE"), ("-u", "--netrc"), ("-G", "--data"),

@@ -146,13 +146,42 @@ import Testing
         }
     }
 
+    /// Options that one hint names can be typed together.
+    @Test(arguments: ["command", "option", "get", "crawl", "other"])
+    func noHintNamesRivals(_ kind: String) {
+        for (names, text) in Advice.words(kind) {
+            // Parts for several programs are alternatives.
+            for part in text.split(separator: "; ") {
+                let named = part.split { !$0.isLetter && $0 != "-" }.filter { $0.hasPrefix("--") }
+                let ids = Set(named.compactMap { Option.ID(rawValue: String($0.dropFirst(2))) })
+                for rule in Rule.all where rule.kind == .rivals && rule.condition == nil {
+                    let own = ids.intersection(rule.options)
+                    let count = rule.others.isEmpty ? own.count - 1 : own.isEmpty ? 0 : 1
+                    let others = rule.others.isEmpty ? count : ids.intersection(rule.others).count
+                    #expect(count < 1 || others < 1, "\(names): \(text)")
+                }
+            }
+        }
+    }
+
+    @Test func bodiesThatAreNotCompressedAreRaw() throws {
+        for (word, isRaw) in [
+            ("--compressed", false), ("--no-compressed", true), ("--raw", true),
+            ("--no-raw", false),
+        ] {
+            let settings = try ArgumentParser.parse(["get", word, Self.url])
+            #expect(settings.fetch.wantsRawBody == isRaw, "\(word)")
+        }
+    }
+
     /// Letters that mean another thing here than in wget.
     @Test(arguments: [
         ("crawl -l 2", "--depth N"), ("crawl -np", "--scope prefix"), ("crawl -w 1", "--per-host"),
         ("get -w 1", "--per-host-delay"), ("get -l 2", "--depth N"), ("get -np", "--scope prefix"),
         ("crawl -mk", "--mirror DIR"), ("crawl -m", "--mirror DIR"), ("get -m", "--mirror DIR"),
         ("crawl -rkp", "without an option"), ("get -rl2", "crawl --mirror DIR"),
-        ("get -d", "-v shows"), ("crawl -d", "-v shows"), ("crawl -H", "--scope any"),
+        ("get -d", "-v shows"), ("get -r 0-99", "Range: bytes=0-99"),
+        ("get -U a", "get -A NAME"), ("crawl -d", "-v shows"), ("crawl -H", "--scope any"),
         ("crawl -E", "the name that its URL gives"), ("get -O a.html", "-o FILE"),
         ("get -i urls", "@FILE"), ("crawl -i urls", "--input-file FILE"),
         ("crawl -P dir", "--mirror DIR"), ("crawl -N", "--update asks again"),
@@ -175,6 +204,7 @@ import Testing
         "get -A Mozilla/5.0,x", "get -e gopher://a=b/", "get -i", "get -O", "get -d a",
         "crawl --wait 1", "get --no-check-certificate", "log -n 5", "log -n5", "log -5",
         "get -w 1\\n", "get --data-binary @f", "get --remote-name-all", "get --no-progress-meter",
+        "get --compressed", "get --no-compressed",
     ])
     func oursAreTaken(_ line: String) throws {
         #expect(throws: Never.self) {

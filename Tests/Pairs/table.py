@@ -89,6 +89,7 @@ UNSHOWN = {
     "news": "has an effect from the second round on: WatchNewsTests", "failures-after": "the same",
     "every": "never ends", "help": "answers instead of the command", "version": "the same",
     "fail": "is the default", "input": "is the default; without a terminal nobody is asked",
+    "compressed": "is the default; --no-compressed is --raw",
     "raw": "of HTTP nothing is changed; the fetch of a menu is tested with the plugin",
     "proto-redir": "needs a redirect to another scheme", "fallback-curl": "needs another scheme",
     "ipv4": "the servers have such addresses only", "resolve": "the same address",

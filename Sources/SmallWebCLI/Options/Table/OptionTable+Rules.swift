@@ -31,6 +31,7 @@ extension Rule {
         Rule(.rivals, [.insecure, .trust]),
         Rule(.rivals, [.noClobber, .overwrite, .skipExisting, .ifChanged]),
         Rule(.rivals, [.continue, .continueAt]),
+        Rule(.rivals, [.raw, .compressed]),
         Rule(
             .rivals, [.continue, .continueAt], [.timeCond, .etagCompare],
             hint: "the rest of a page is asked for only while the page is the same"),

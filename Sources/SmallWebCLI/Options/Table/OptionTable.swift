@@ -112,6 +112,7 @@ extension Option {
                 settings.output.format = value
             }),
         Option(.raw, .output, .flag { $0.fetch.wantsRawBody = $1 }),
+        Option(.compressed, .output, .flag { $0.fetch.wantsRawBody = !$1 }),
     ]
 
     private static let reading: [Option] = [
