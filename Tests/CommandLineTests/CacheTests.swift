@@ -106,6 +106,31 @@ import Testing
         #expect(try smallweb.run(["cache"]).text.hasSuffix("\t\(own)\n"))
     }
 
+    /// A page that is asked for with an identity is not kept, which is said once.
+    @Test func aPageOfAnIdentityIsSaidNotToBeKept() throws {
+        let capsule = try Capsule()
+        let url = capsule.place + "/about"
+        _ = try smallweb.run(["identity", "new", "own"])
+        _ = try smallweb.run(["identity", "use", "own", url])
+        let note = "smallweb: --cache keeps no page that is asked for with an identity\n"
+        for words in [["get", url], ["get", url, url], ["head", url], ["links", url]] {
+            let result = try smallweb.run([words[0], "--cache"] + words.dropFirst())
+            #expect(result.status == 0 && result.errors == note, "\(result.errors)")
+        }
+        for words in [
+            ["-q", "--cache", url], [url], ["--cache", capsule.place + "/"],
+            ["--cache", "-d", "words", capsule.place + "/input"],
+        ] {
+            #expect(try get(words).errors == "", "\(words)")
+        }
+        let away = try get(["--offline", url])
+        #expect(away.status == 103 && away.errors.contains("never kept\n"), "\(away.errors)")
+        #expect(PastedURLTests.hint(away.errors)?.contains("without the identity") ?? false)
+        _ = try smallweb.run(["identity", "unuse", "own", url])
+        #expect(try get(["--cache", url]).errors == "")
+        #expect(try get(["--offline", url]).status == 0)
+    }
+
     @Test func whatOneArchiveHasIsNotFetchedForAnother() throws {
         let capsule = try ChangingCapsule([
             "/a": ChangingCapsule.gemtext("a\n"), "/b": ChangingCapsule.gemtext("b\n"),

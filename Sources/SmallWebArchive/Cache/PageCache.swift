@@ -14,6 +14,7 @@ package final class PageCache: Sendable {
     private struct State {
         var writer: ArchiveWriter?
         var failure: FetchError?
+        var hasLeftOut = false
         /// By path and file number: a path may get another file.
         var indexes: [String: CaptureIndex] = [:]
     }
@@ -45,6 +46,9 @@ package final class PageCache: Sendable {
         let changed = Double(status.st_mtim.tv_sec) + Double(status.st_mtim.tv_nsec) / 1e9
         return (path, Int(status.st_size) + more, status.st_ino, changed)
     }
+
+    /// True if a page was not kept, as it was asked for with an identity.
+    package var hasLeftOut: Bool { state.withLock { $0.hasLeftOut } }
 
     /// The error that keeps pages out of the cache.
     package var failure: FetchError? { state.withLock { $0.failure ?? $0.writer?.failure } }
@@ -109,6 +113,9 @@ package final class PageCache: Sendable {
     package func recording(_ network: Network) -> Network {
         network.tapped { [self] request, hop in
             let handler = hop.registry[request.scheme.name]?.handler
+            if hop.hasIdentity, handler?.isSafe(request, hasIdentity: false) ?? false {
+                state.withLock { $0.hasLeftOut = true }
+            }
             guard handler?.isSafe(request, hasIdentity: hop.hasIdentity) ?? false,
                 let archive = writer()
             else { return nil }

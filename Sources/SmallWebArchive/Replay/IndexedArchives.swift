@@ -92,7 +92,12 @@ extension Network {
     }
 
     /// A network in which nothing is recorded.
-    private static let empty = Network { request, _ throws(FetchError) in
+    private static let empty = Network { _, hop throws(FetchError) in
+        guard !hop.hasIdentity else {
+            var error = FetchError.notRecorded("a page of an identity: those are never kept")
+            error.hint = "fetch it while there is a network, or without the identity"
+            throw error
+        }
         throw .notRecorded("an answer that is for one user, or to a change")
     }
 }

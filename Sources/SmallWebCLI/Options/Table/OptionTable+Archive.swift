@@ -139,6 +139,9 @@ extension Settings {
                 "the archive has more replies than are remembered: the same reply may be in it "
                     + "twice")
         }
+        if archive.cache?.hasLeftOut ?? false, isGiven(.cache) {
+            try? note("--cache keeps no page that is asked for with an identity")
+        }
         var failure = archive.cache?.finish()
         do throws(FetchError) {
             try archive.writer?.finishIndex()
