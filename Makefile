@@ -42,7 +42,11 @@ FUZZERS ?=
 HOURS ?= 8
 JOBS ?= 2
 
-SWIFT ?= swift
+# The command of the toolchain, perhaps of several words (`swiftly run swift`): the newest in PATH.
+SWIFT ?= $(shell .ci/swift)
+SWIFT := $(SWIFT)
+# Where libstdc++.a and libgcc_eh.a are, if not where the toolchain finds them: of another root.
+LIBSTDCXX ?=
 BIN := .build/release/smallweb
 # Servers: those for debugging are there after make test; where time is measured they are fast.
 SERVERS := .build/debug/smallweb-loopback
@@ -69,7 +73,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 .PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
 	deb deb-files dist dist-check dist-roots generated \
 	test test-release test-all unit unit-proxies unit-commands \
-	unit-more-commands unit-programs unit-address manual \
+	unit-more-commands unit-programs unit-poll unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
 	programs more-programs containment one-containment shells packages documents pairs \
 	demo bench counts fuzz fuzz-night fuzz-coverage faults crawl crawls crawl-space git-oracle \
@@ -94,9 +98,10 @@ all-deps:
 
 static-libs:
 	@mkdir -p $(STATIC_LIBS)
-	@clang=$$(dirname "$$(readlink -f "$$(command -v $(SWIFT))")")/clang; \
+	@clang=$$(dirname "$$(readlink -f "$$(command -v $(firstword $(SWIFT)))")")/clang; \
+	[ -x "$$clang" ] || clang=g++; \
 	for pair in libstdc++.a:libstdc++.a libgcc_eh.a:libgcc_s.a; do \
-		archive=$$($$clang -print-file-name=$${pair%%:*}); \
+		archive=$(if $(LIBSTDCXX),$(LIBSTDCXX)/$${pair%%:*},$$($$clang -print-file-name=$${pair%%:*})); \
 		if [ -f "$$archive" ]; then ln -sf "$$archive" $(STATIC_LIBS)/$${pair##*:}; fi; \
 	done
 
@@ -176,7 +181,7 @@ generated:
 TEST_PARTS := unit-commands unit-more-commands unit-programs unit unit-proxies manual
 RELEASE_PARTS := git terminals protocols one-containment programs
 OTHER_PARTS := containment proxies examples fuzz more-git more-protocols shells faults documents \
-	more-programs packages crawls
+	more-programs packages crawls unit-poll
 # containment is one-containment in the other modes as well.
 ALL_PARTS := $(OTHER_PARTS) $(filter-out one-containment,$(RELEASE_PARTS)) $(TEST_PARTS)
 PARTS_OF_test := $(TEST_PARTS)
@@ -228,7 +233,7 @@ RUN_TESTS = NO_COLOR=1 SWT_EXPERIMENTAL_MAXIMUM_PARALLELIZATION_WIDTH=16 \
 
 # The debug binaries, too.
 tests: deps test-deps
-	$(SWIFT) build --build-tests $(VARIANT)
+	$(SWIFT) build --build-tests $(VARIANT) $$(SWIFT='$(SWIFT)' .ci/overlay $(VARIANT_PATH)/overlay)
 
 unit: tests
 	$(RUN_TESTS) --skip '^CommandLineTests[.]' --skip '$(PROGRAM_TESTS)' --skip '$(PROXY_TESTS)'
@@ -244,6 +249,11 @@ unit-more-commands: tests
 
 unit-programs: tests
 	$(RUN_TESTS) --filter '$(PROGRAM_TESTS)'
+
+# What reads and writes, once more with poll(2) in place of epoll(7); all tests with POLL_TESTS=.
+POLL_TESTS ?= ^(SmallWebTransportTests|SmallWebTests|SmallWebTestingTests)[.]
+unit-poll: tests
+	SMALLWEB_POLL=1 $(RUN_TESTS) --filter '$(POLL_TESTS)' --skip '$(PROGRAM_TESTS)'
 
 # Every example of the manual and of README.md, in a network of its own.
 manual: debug-binaries

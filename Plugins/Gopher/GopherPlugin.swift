@@ -113,7 +113,7 @@ public struct GopherPlugin: ProtocolHandler {
             for item in items { try await emit(.item(item)) }
             if let error { throw error }
         }
-        func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
+        nonisolated(nonsending) func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard isLines else { return try await emit(.body(bytes)) }
             try await text.add(bytes, deliver)
             // The consumer does not count bytes that are held back.

@@ -82,6 +82,12 @@ ssize_t swposix_copy_range(int from, off_t *offset, int to, size_t count) {
 
 int swposix_accept(int fd) { return accept4(fd, NULL, NULL, SOCK_CLOEXEC); }
 
+int swposix_socket(int family, int kind) {
+    return socket(family, kind | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+}
+
+int swposix_event(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
+
 int swposix_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
 
 int swposix_pidfd_open(int pid) {

@@ -112,7 +112,7 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Smallweb.binary)
         process.arguments = ["get", "--json", "-"]
-        process.environment = ["HOME": smallweb.home.path]
+        process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output

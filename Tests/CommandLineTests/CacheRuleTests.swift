@@ -297,7 +297,7 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Smallweb.binary)
         process.arguments = ["get", "-s", "--json", "--cache", "-"]
-        process.environment = ["HOME": smallweb.home.path]
+        process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         (process.standardInput, process.standardOutput) = (input, output)
         process.standardError = FileHandle.nullDevice

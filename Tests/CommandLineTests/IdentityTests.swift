@@ -147,7 +147,7 @@ struct IdentityTests {
             for seconds in ["0.5", "5", "50"] {
                 let limit = ["--read-timeout", seconds]
                 let record = try smallweb.records(
-                    [server.url(words[0])] + words.dropFirst() + limit)
+                    [server.url(words[0])] + Array(words.dropFirst()) + limit)
                 let hash = record.records.terminal[0]["tls"]?["client_cert"]?.string
                 if hash == nil && seconds != "50" { continue }
                 #expect(record.result.status == 28, "\(record.result)")

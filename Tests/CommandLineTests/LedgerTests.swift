@@ -63,7 +63,8 @@ import Testing
             "-c", "set -o pipefail; \"$0\" get --json -Z @list | head -n 1", Smallweb.binary,
         ]
         process.currentDirectoryURL = URL(fileURLWithPath: smallweb.home.path)
-        process.environment = ["HOME": smallweb.home.path, "PATH": "/usr/bin:/bin"]
+        process.environment = Smallweb.poller.merging(
+            ["HOME": smallweb.home.path, "PATH": "/usr/bin:/bin"]) { $1 }
         let (output, errors) = (Pipe(), Pipe())
         process.standardOutput = output
         process.standardError = errors
@@ -142,7 +143,7 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Smallweb.binary)
         process.arguments = ["get", "--json", "-", "nosuch://x/"]
-        process.environment = ["HOME": smallweb.home.path]
+        process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
@@ -167,7 +168,7 @@ import Testing
             "-o", trace, "-e", "trace=poll", "-e", "inject=poll:error=EINTR:when=1",
             Smallweb.binary, "get", "--json", "-",
         ]
-        process.environment = ["HOME": smallweb.home.path]
+        process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output

@@ -4,7 +4,7 @@ import SmallWeb
 import Testing
 
 /// Any JSON value.
-indirect enum JSON: Decodable, Hashable {
+indirect enum JSON: Decodable, Hashable, Sendable {
     case null
     case bool(Bool)
     case number(Double)

@@ -72,7 +72,8 @@ extension Smallweb {
         process.executableURL = URL(fileURLWithPath: Self.binary)
         process.arguments = arguments
         process.currentDirectoryURL = URL(fileURLWithPath: home.path)
-        process.environment = ["HOME": home.path, "TERM": "xterm"].merging(environment) { $1 }
+        process.environment = Self.poller
+            .merging(["HOME": home.path, "TERM": "xterm"]) { $1 }.merging(environment) { $1 }
         process.standardInput = input ? screen.writer : FileHandle.nullDevice
         process.standardOutput = output ? screen.writer : FileHandle.nullDevice
         process.standardError = screen.writer

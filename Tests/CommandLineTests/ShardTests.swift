@@ -78,15 +78,16 @@ import Testing
     }
 
     @Test func whatIsNotUTF8OrTooLongIsOfNoHost() throws {
-        let list: [UInt8] =
-            Array("gemini://h/".utf8) + [0xFF, 0x0A] + Array("gemini://".utf8) + [0xFF, 0x0A]
-            + [UInt8](repeating: 0x78, count: 2_000_000) + Array("\ngopher://a/".utf8)
+        let wrong: [UInt8] = [0xFF, 0x0A]
+        var list: [UInt8] = Array("gemini://h/".utf8) + wrong + Array("gemini://".utf8) + wrong
+        list += [UInt8](repeating: 0x78, count: 2_000_000)
+        list += Array("\ngopher://a/".utf8)
         try Data(list).write(to: URL(fileURLWithPath: smallweb.home.file("list")))
         let result = try smallweb.run(["shard", "--authority", "1", "list"])
-        #expect(
-            result.output == Array("0\th:1965\tgemini://h/".utf8) + [0xFF, 0x0A]
-                + Array("0\t\tgemini://".utf8) + [0xFF, 0x0A]
-                + Array("0\ta:70\tgopher://a/\n".utf8))
+        var lines: [UInt8] = Array("0\th:1965\tgemini://h/".utf8) + wrong
+        lines += Array("0\t\tgemini://".utf8) + wrong
+        lines += Array("0\ta:70\tgopher://a/\n".utf8)
+        #expect(result.output == lines)
         #expect(result.status == 2 && result.errors.contains("list: line 3: longer than"))
     }
 

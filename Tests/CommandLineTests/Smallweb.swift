@@ -54,6 +54,9 @@ struct Smallweb {
         }
     }
 
+    /// SMALLWEB_POLL, which has debug binaries wait by poll(2), if the tests have it.
+    static let poller = ProcessInfo.processInfo.environment.filter { $0.key == "SMALLWEB_POLL" }
+
     /// SMALLWEB_BIN, or the binary beside the test bundle.
     static let binary: String = {
         if let path = ProcessInfo.processInfo.environment["SMALLWEB_BIN"] { return path }
@@ -119,7 +122,7 @@ struct Smallweb {
         }
         process.currentDirectoryURL = URL(fileURLWithPath: home.path)
         let inherited = ProcessInfo.processInfo.environment.filter {
-            ["PATH", "TSAN_OPTIONS", "ASAN_OPTIONS"].contains($0.key)
+            ["PATH", "SMALLWEB_POLL", "TSAN_OPTIONS", "ASAN_OPTIONS"].contains($0.key)
         }
         process.environment = inherited.merging(["HOME": home.path, "TERM": "xterm"]) { $1 }
             .merging(environment) { $1 }

@@ -107,7 +107,7 @@ import Testing
         let process = Process()
         process.executableURL = URL(fileURLWithPath: Smallweb.binary)
         process.arguments = ["get", "--json", "--deadline", "0.2", "--exit-status", "run", "-"]
-        process.environment = ["HOME": smallweb.home.path]
+        process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
         let (input, output) = (Pipe(), Pipe())
         process.standardInput = input
         process.standardOutput = output
@@ -308,7 +308,7 @@ import Testing
                 "get", "-s", "--json", "-Z", "--per-host-delay", "\(pace)", "--exit-status", "run",
                 "--shard", "\(index)/10", "--ledger", "part\(index)", "@urls",
             ]
-            process.environment = ["HOME": smallweb.home.path]
+            process.environment = Smallweb.poller.merging(["HOME": smallweb.home.path]) { $1 }
             process.currentDirectoryURL = URL(fileURLWithPath: smallweb.home.path)
             process.standardOutput = FileHandle.nullDevice
             try process.run()

@@ -40,6 +40,7 @@ without_headers() {
 # shellcheck disable=SC2317 # it is called by other shells, too
 compiles() { echo "#include <$1>" | "${CC:-cc}" -fsyntax-only -x c -; }
 
+read -ra swift <<<"${SWIFT:-swift}"
 start=$SECONDS
 formats=$root/.build/formats
 if without_headers true 2>"$work/output"; then
@@ -50,12 +51,12 @@ if without_headers true 2>"$work/output"; then
 else
     lacks "a build without headers" "there are no mount namespaces" || hiding='env'
 fi
-must "swift-page builds without headers of OpenSSL and libcurl" "$hiding" "${SWIFT:-swift}" build \
+must "swift-page builds without headers of OpenSSL and libcurl" "$hiding" "${swift[@]}" build \
     --package-path "$root/docs/examples/swift-page" --scratch-path "$formats" >"$work/build"
 must "swift-page builds without a warning" test "$(grep -c 'examples.*warning:' "$work/build")" -eq 0
 
 for package in swift-fetch swift-embed swift-plugin swift-stream; do
-    if ! "${SWIFT:-swift}" build --build-tests --package-path "$root/docs/examples/$package" \
+    if ! "${swift[@]}" build --build-tests --package-path "$root/docs/examples/$package" \
         --scratch-path "$scratch" >"$work/build" 2>&1; then
         cat "$work/build"
         fails "$package builds"
@@ -86,7 +87,7 @@ gemini=gemini://127.0.0.1:$(port gemini)
 gopher=gopher://127.0.0.1:$(port gopher)
 daytime=daytime://127.0.0.1:$(cat "$work/daytime")
 
-must "a handler is tested on its fixtures" "${SWIFT:-swift}" test --skip-build --disable-xctest \
+must "a handler is tested on its fixtures" "${swift[@]}" test --skip-build --disable-xctest \
     --package-path "$root/docs/examples/swift-plugin" --scratch-path "$scratch"
 
 printf '# A & B\n=> b.gmi C\n=> javascript:alert(1) D\n* end' |

@@ -31,9 +31,9 @@ struct TestArchive {
         let scheme = target?.prefix { $0 != ":" } ?? "octet-stream"
         let type = ["WARC-Type: \(type)", "WARC-Record-ID: <urn:uuid:\(id)>", "WARC-Date: \(date)"]
         let media = "Content-Type: \(mediaType ?? "application/\(scheme); msgtype=\(kind)")"
-        let lines =
-            ["WARC/\(version)"] + type + (target.map { ["WARC-Target-URI: \($0)"] } ?? [])
-            + [media] + fields + ["Content-Length: \(block.utf8.count)", "", block, "", ""]
+        let uri: [String] = target.map { ["WARC-Target-URI: \($0)"] } ?? []
+        var lines: [String] = ["WARC/\(version)"] + type + uri
+        lines += [media] + fields + ["Content-Length: \(block.utf8.count)", "", block, "", ""]
         return lines.joined(separator: "\r\n")
     }
 

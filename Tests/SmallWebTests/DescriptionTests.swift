@@ -43,7 +43,8 @@ import Testing
         }
         return printed(value).map { ($0.0, $0.1) }
             + printed(enclosing).map { ("\($0.0) of what encloses it", $0.1) }
-            + printed(Optional<Any>.some([value])).map { ("\($0.0) of an optional array", $0.1) }
+            + printed(Optional<Any>.some([value]) as Any)
+            .map { ("\($0.0) of an optional array", $0.1) }
     }
 
     private static func values() throws -> [Any] {

@@ -159,8 +159,8 @@ struct RunTests {
         }
         let cancelled = web.run(["gemini://127.0.0.1:1/"]).makeAsyncIterator()
         nonisolated(unsafe) let iterator = cancelled
-        let task = Task {
-            withUnsafeCurrentTask { $0?.cancel() }
+        let task = Task { @Sendable in
+            withUnsafeCurrentTask { @Sendable in $0?.cancel() }
             _ = try await iterator.next()
         }
         await #expect(throws: FetchError.self) { try await task.value }

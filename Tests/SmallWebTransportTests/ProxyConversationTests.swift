@@ -181,7 +181,7 @@ struct ProxyConversationTests {
                 == [[4, 1, 7, 173, 192, 0, 2, 7] + "joe".utf8 + [0]])
         #expect(
             socks4(yes, user: "joe").sent
-                == [[4, 1, 7, 173, 0, 0, 0, 1] + "joe".utf8 + [0] + "a.test".utf8 + [0]])
+                == [[4, 1, 7, 173, 0, 0, 0, 1] + Array("joe\0a.test\0".utf8)])
         let long = String(repeating: "a", count: 256)
         for wrong in [
             socks4(yes, to: .address([UInt8](1...16), port: 1)), socks4(yes, user: long),

@@ -24,7 +24,7 @@ build, target = map(os.path.realpath, sys.argv[1:3])
 with open(root + "/.spi.yml") as file:
     MODULES = re.search(r"documentation_targets: \[(.*)\]", file.read())[1].split(", ")
 
-swift = shutil.which(os.environ.get("SWIFT", "swift"))
+swift = shutil.which(os.environ.get("SWIFT", "swift").split()[0])
 tools = os.path.dirname(os.path.realpath(swift))
 search = ["-I", build + "/Modules"]
 for path in glob.glob(root + "/Sources/C*"):

@@ -23,7 +23,7 @@ def output(*words):
 
 symbols = output("nm", "--defined-only", binary)
 # Release builds of Swift say "Swift version 6.3.1 (swift-6.3.1-RELEASE)".
-swift = re.search(r"Swift version ([\d.]+)", output(os.environ.get("SWIFT", "swift"), "--version"))[1]
+swift = re.search(r"Swift version ([\d.]+)", output(*os.environ.get("SWIFT", "swift").split(), "--version"))[1]
 gcc = re.search(r"GCC: \(.*?\) ([\d.]+)", output("readelf", "-p", ".comment", binary))[1]
 smallweb = output(binary, "--version").split()[1]
 apache = "Apache-2.0 WITH Swift-exception"

@@ -166,12 +166,12 @@ struct ContentReader {
             }
             bodyBytes = size
         }
-        func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
+        nonisolated(nonsending) func take(_ bytes: ArraySlice<UInt8>) async throws(FetchError) {
             guard beginning != nil else { return try await emit(.body(bytes)) }
             beginning? += bytes
             if (beginning?.count ?? 0) >= [UInt8].beginningBytes { try await end() }
         }
-        func end() async throws(FetchError) {
+        nonisolated(nonsending) func end() async throws(FetchError) {
             guard let bytes = beginning.take() else { return }
             try await deliver(bytes[...], of: bodyBytes, name: name, id: id, emit)
         }

@@ -17,13 +17,13 @@ struct ReferenceReader {
     func read(_ emit: Emit) async throws(FetchError) {
         var list: RefList?
         var dated: [Ref] = []
-        func begin() async throws(FetchError) {
+        nonisolated(nonsending) func begin() async throws(FetchError) {
             guard list == nil else { return }
             let server = repository.server
             list = RefList(query, wantsRefs: wantsItems || showsDates, server)
             try await emit(.head(server.listHead(name: "refs")))
         }
-        func deliver() async throws(FetchError) {
+        nonisolated(nonsending) func deliver() async throws(FetchError) {
             guard let (lines, refs) = list?.take(), !lines.isEmpty else { return }
             repository.renewOverhead()
             // Dates are requested when all references are known.

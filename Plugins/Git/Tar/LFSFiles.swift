@@ -109,7 +109,7 @@ final class LFSFiles {
         var content: Result<Spool, FetchError>?
         await withTaskGroup(of: Download.self) { group in
             for file in files {
-                group.addTask {
+                group.addTask { @Sendable in
                     do throws(FetchError) {
                         return Download(
                             file: file, content: .success(try await this.download(file)))

@@ -90,6 +90,7 @@ const char *_Nonnull const *_Nullable swposix_arguments(void);
 
 // For socket(): a stream that is closed on exec. Swift does not find SOCK_STREAM if it has seen
 // libcurl's header first, which includes the same one.
+static const int swposix_cloexec = SOCK_CLOEXEC;
 static const int swposix_stream_socket = SOCK_STREAM | SOCK_CLOEXEC;
 static const int swposix_seqpacket_socket = SOCK_SEQPACKET | SOCK_CLOEXEC;
 
@@ -103,6 +104,8 @@ int swposix_unnamed_file(const char *_Nonnull directory);
 // copy_file_range() to the current offset of `to`, within the kernel.
 ssize_t swposix_copy_range(int from, off_t *_Nonnull offset, int to, size_t count);
 int swposix_accept(int fd);
+int swposix_socket(int family, int kind);
+int swposix_event(void);
 int swposix_pipe(int ends[_Nonnull 2]);
 
 // For recvmsg(): room for the credentials that SO_PASSCRED adds to a datagram, a struct of three

@@ -17,7 +17,9 @@ enum MessageHead {
             words[2] = version[...]
         }
         return Array(words.joined(separator: [ASCII.space])) + ASCII.crlf
-            + lines.dropFirst().filter { !HeaderText.isField($0, "proxy-authorization") }.joined()
+            + Array(
+                lines.dropFirst()
+                    .filter { !HeaderText.isField($0, "proxy-authorization") }.joined())
     }
 
     /// The path and query of an absolute target; any other target unchanged.

@@ -44,7 +44,7 @@ struct Keyboard {
     /// Restores the terminal's mode before it returns.
     private func readInOwnMode(_ question: String, _ input: inout TypedInput) -> Event {
         var saved = termios()
-        let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        let number = swposix_event()
         guard number >= 0 else { return .end }
         let event = Descriptor(owning: number)
         guard tcgetattr(0, &saved) == 0 else { return .end }

@@ -204,7 +204,7 @@ final class RunMeter: @unchecked Sendable {
     ) {
         // @unchecked: called on the event loop alone.
         nonisolated(unsafe) let state = state
-        task = Task(executorPreference: loop) {
+        task = Task(executorPreference: loop) { @Sendable in
             await loop.sleep(until: .after(seconds: 1))
             while !Task.isCancelled {
                 self.draw(state())

@@ -101,7 +101,7 @@ extension URI {
     package func resolving(
         _ reference: String, in registry: Registry
     ) throws(FetchError) -> URI {
-        let whole = reference.hasPrefix("//") ? "\(scheme):\(reference)" : reference
+        let whole = reference.hasPrefix("//") ? "\(self.scheme):\(reference)" : reference
         if let name = URI.scheme(of: whole), registry[name]?.scheme.isVerbatim(whole) ?? false {
             return try URI(verbatim: whole)
         }

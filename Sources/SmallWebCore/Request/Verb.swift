@@ -52,6 +52,6 @@ extension String {
         }
         if isThere { return self }
         let mark = self[..<end].contains("?") ? "&" : "?"
-        return self[..<end] + mark + key + encoded + self[end...]
+        return String(self[..<end]) + mark + key + encoded + String(self[end...])
     }
 }

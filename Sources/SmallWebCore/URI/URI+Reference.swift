@@ -27,7 +27,7 @@ extension URI {
         target.query = reference.query
         if reference.scheme != nil || reference.authority != nil {
             target = URI(
-                scheme: reference.scheme ?? scheme, authority: reference.authority,
+                scheme: reference.scheme ?? self.scheme, authority: reference.authority,
                 path: reference.path, query: reference.query, fragment: reference.fragment)
         } else if reference.path.isEmpty {
             target.query = reference.query ?? self.query

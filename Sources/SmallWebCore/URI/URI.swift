@@ -95,7 +95,7 @@ public struct URI: Sendable, Hashable, CustomStringConvertible {
         // Built from bytes: appending to a string costs as much per piece as all of them here.
         var text: [UInt8] = []
         text.reserveCapacity(128)
-        text.append(scheme)
+        text.append(self.scheme)
         text.append(ASCII.colon)
         if let authority {
             text.append("//")

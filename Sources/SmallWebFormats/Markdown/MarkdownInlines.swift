@@ -273,7 +273,7 @@ struct MarkdownInlines {
     }
 
     private func side(before end: Int) -> Side {
-        let start = text[..<end].suffix(4).lastIndex { $0 & 0xC0 != 0x80 } ?? end
+        let start: Int = text[..<end].suffix(4).lastIndex { $0 & 0xC0 != 0x80 } ?? end
         return side(of: text[start..<end])
     }
 

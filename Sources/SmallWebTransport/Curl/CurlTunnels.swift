@@ -149,11 +149,8 @@ func address(of place: UnsafeMutablePointer<curl_sockaddr>) -> SocketAddress? {
 }
 
 /// Opens a socket as libcurl wants it.
-//
-// Here, as an optimised build finds SOCK_CLOEXEC in no other file of the module if a file without
-// CSmallWebPOSIX names it first (Swift 6.3.1).
 func makeSocket(_ wanted: curl_sockaddr) -> Int32 {
-    socket(wanted.family, wanted.socktype | Int32(SOCK_CLOEXEC.rawValue), wanted.`protocol`)
+    socket(wanted.family, wanted.socktype | swposix_cloexec, wanted.`protocol`)
 }
 
 /// Copies bytes both ways between two carriers. Returns when the near side has ended, or the far

@@ -4,7 +4,7 @@ internal import Glibc
 package import SmallWebCore
 internal import Synchronization
 
-/// A single-threaded event loop over epoll, and the task executor of the fetches pinned to it.
+/// A single-threaded event loop, and the task executor of the fetches pinned to it.
 ///
 /// The caller of ``run()`` lends it a thread: the command line its main thread, others the thread
 /// of a ``LoopThread``. All state below `inbox` belongs to that thread.
@@ -33,13 +33,21 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
         var reader: Waiter?
         var writer: Waiter?
         var watcher: (@Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void)?
+        /// Events that the watcher is called for.
+        var watched: Int32 = 0
+
+        /// Events that are waited for; `nil` without a waiter or a watcher.
+        var wanted: Int32? {
+            if watcher != nil { return watched }
+            let events = (reader == nil ? 0 : POLLIN) | (writer == nil ? 0 : POLLOUT)
+            return events == 0 ? nil : Int32(events)
+        }
     }
 
     private let inbox = Locked(Inbox())
     /// 0 until a thread runs the loop.
     private let runner = Atomic<UInt>(0)
-    private let epoll: Descriptor
-    private let wakeUp: Descriptor
+    private let poller: Poller
 
     private var jobs: [UnownedJob] = []
     /// The jobs that are running; empty between two passes.
@@ -51,8 +59,6 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
     private var turnBegan = ProcessClock.monotonic
     private var continuations = swposix_continuations()
 
-    /// Epoll data of our own wake-up descriptor; no slot has this generation.
-    private static let wakeUpData: UInt64 = .max
     /// Longest single poll with a deadline pending: if a stop of the process made the wait longer,
     /// at most this much counts as running time.
     private static let pollMillisecondsMax: Int32 = 1000
@@ -62,20 +68,7 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
     /// - Throws: `connect` when the process has no descriptor left.
     package init() throws(FetchError) {
         do throws(SystemError) {
-            epoll = Descriptor(
-                owning: try systemCall { epoll_create1(Int32(EPOLL_CLOEXEC)) })
-            wakeUp = Descriptor(
-                owning: try systemCall {
-                    eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
-                })
-            // Edge-triggered: each write wakes, and nothing needs to be read.
-            var event = epoll_event()
-            event.events = EPOLLIN.rawValue | EPOLLET.rawValue
-            event.data.u64 = Self.wakeUpData
-            // Without this, no other thread could ever end a wait.
-            _ = try systemCall {
-                epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, wakeUp.borrowed, &event)
-            }
+            poller = try Poller()
         } catch {
             throw FetchError(
                 .connect, .connect, "cannot wait for the network", error, remedy: error.remedy)
@@ -153,13 +146,7 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
             change(&inbox)
             return isFirst
         }
-        if isFirst, !isCurrent { wake() }
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        // Otherwise it could only fail with the counter full, after 2^64 - 2 writes.
-        _ = try? systemCall { write(wakeUp.borrowed, &one, 8) }
+        if isFirst, !isCurrent { poller.wake() }
     }
 
     /// One pass over the present jobs: jobs added meanwhile, also by yielding, are for the next.
@@ -188,25 +175,20 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
     /// - Parameter waits: False to return at once, because there are jobs to do.
     private func poll(waits: Bool) {
         noteTurn()
-        let capacity = max(64, slots.count)
-        withUnsafeTemporaryAllocation(of: epoll_event.self, capacity: capacity) { events in
-            // Newer headers of the GNU C library require a buffer, older ones accept nil as well.
-            guard let place = events.baseAddress else { return }
-            let milliseconds = waits ? pollMilliseconds : 0
-            let began = ProcessClock.monotonic
-            var count = epoll_wait(epoll.borrowed, place, Int32(capacity), milliseconds)
+        let milliseconds = waits ? pollMilliseconds : 0
+        let began = ProcessClock.monotonic
+        poller.wait(milliseconds, count: slots.count) { number in
+            slots[number].wanted.map { ($0, slots[number].generation) }
+        } waited: {
             if milliseconds > 0 {
                 let isContinued = swposix_continuations() != continuations
                 noteWait(
                     began: began, longest: isContinued ? 0 : UInt64(milliseconds) * 1_000_000)
             }
             continuations = swposix_continuations()
-            // EINTR, from a signal or the end of a stop.
-            if count < 0 {
-                count = epoll_wait(epoll.borrowed, place, Int32(capacity), 0)
-            }
             turnBegan = ProcessClock.monotonic
-            for event in events.prefix(Int(max(count, 0))) { dispatch(event) }
+        } ready: { number, generation, events in
+            dispatch(number, generation, events)
         }
     }
 
@@ -232,23 +214,17 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
         return min(Int32(clamping: milliseconds), Self.pollMillisecondsMax)
     }
 
-    private func dispatch(_ event: epoll_event) {
-        let data = event.data.u64
-        if data == Self.wakeUpData { return }
-        let number = Int(data & 0xFFFF_FFFF)
-        guard slots[number].generation == UInt32(data >> 32) else { return }
-        let failed = EPOLLHUP.rawValue | EPOLLERR.rawValue
+    private func dispatch(_ number: Int, _ generation: UInt32, _ events: Int32) {
+        guard slots[number].generation == generation else { return }
+        let failed = Int32(POLLHUP | POLLERR)
         if let watcher = slots[number].watcher {
             return watcher(
-                event.events & EPOLLIN.rawValue != 0, event.events & EPOLLOUT.rawValue != 0,
-                event.events & failed != 0)
+                events & Int32(POLLIN) != 0, events & Int32(POLLOUT) != 0, events & failed != 0)
         }
-        if event.events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | failed) != 0,
-            let reader = slots[number].reader
-        {
+        if events & (Int32(POLLIN) | failed) != 0, let reader = slots[number].reader {
             finish(reader, .ready)
         }
-        if event.events & (EPOLLOUT.rawValue | failed) != 0, let writer = slots[number].writer {
+        if events & (Int32(POLLOUT) | failed) != 0, let writer = slots[number].writer {
             finish(writer, .ready)
         }
     }
@@ -263,7 +239,7 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
 
     /// Calls `action` whenever `descriptor` is ready, until ``unwatch(_:)``. Level-triggered.
     ///
-    /// - Throws: The error of epoll: `action` will never be called.
+    /// - Throws: The error of the poller: `action` will never be called.
     func watch(
         _ descriptor: Int32, readable: Bool, writable: Bool,
         _ action: @escaping @Sendable (_ readable: Bool, _ writable: Bool, _ failed: Bool) -> Void
@@ -274,19 +250,10 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
         let isKnown = slots[number].watcher != nil
         if !isKnown { slots[number] = Slot(generation: nextGeneration(number)) }
         slots[number].watcher = action
-        var event = epoll_event()
-        event.events =
-            (readable ? EPOLLIN.rawValue : 0) | (writable ? EPOLLOUT.rawValue : 0)
-        event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
-        let change = isKnown ? EPOLL_CTL_MOD : EPOLL_CTL_ADD
+        slots[number].watched = Int32((readable ? POLLIN : 0) | (writable ? POLLOUT : 0))
         do throws(SystemError) {
-            do throws(SystemError) {
-                _ = try systemCall { epoll_ctl(epoll.borrowed, change, descriptor, &event) }
-            } catch  where error.number == ENOENT || error.number == EEXIST {
-                // The number was closed and opened again without notice.
-                let other = isKnown ? EPOLL_CTL_ADD : EPOLL_CTL_MOD
-                _ = try systemCall { epoll_ctl(epoll.borrowed, other, descriptor, &event) }
-            }
+            try poller.watch(
+                descriptor, slots[number].watched, slots[number].generation, isKnown: isKnown)
         } catch {
             slots[number] = Slot(generation: nextGeneration(number))
             throw error
@@ -298,8 +265,7 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
         let number = Int(descriptor)
         guard number < slots.count, slots[number].watcher != nil else { return }
         slots[number] = Slot(generation: nextGeneration(number))
-        // It may be closed already; the new generation drops its pending events.
-        _ = epoll_ctl(epoll.borrowed, EPOLL_CTL_DEL, descriptor, nil)
+        poller.remove(descriptor)
     }
 
     /// Starts a waiter that calls its action instead of resuming a task.
@@ -308,7 +274,7 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
         enlist(waiter)
     }
 
-    /// Never `.max`, the generation in ``wakeUpData``.
+    /// Never `.max`, the generation of the poller's own descriptor.
     private func nextGeneration(_ number: Int) -> UInt32 {
         let next = slots[number].generation &+ 1
         return next == .max ? 0 : next
@@ -318,17 +284,13 @@ package final class EventLoop: StreamLoop, @unchecked Sendable {
 
     /// Watches a `descriptor`, open and non-blocking, until it is closed.
     ///
-    /// Edge-triggered: a caller waits only after EAGAIN since the last wake-up.
+    /// Perhaps edge-triggered: a caller waits only after EAGAIN since the last wake-up.
     func attach(_ descriptor: Int32) throws(SystemError) {
         precondition(isCurrent)
         let number = Int(descriptor)
         while slots.count <= number { slots.append(Slot()) }
         slots[number] = Slot(generation: nextGeneration(number))
-        var event = epoll_event()
-        event.events =
-            EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
-        event.data.u64 = UInt64(slots[number].generation) << 32 | UInt64(number)
-        _ = try systemCall { epoll_ctl(epoll.borrowed, EPOLL_CTL_ADD, descriptor, &event) }
+        try poller.add(descriptor, slots[number].generation)
     }
 
     /// Suspends until one of `interests` may be ready. With none it is a plain sleep.

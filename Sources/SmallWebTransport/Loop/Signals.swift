@@ -10,7 +10,7 @@ extension EventLoop {
     package func firstSignal(of signals: [Int32]) async -> Int32 {
         // A signal noted earlier counts: the next one has its default action.
         guard swposix_pending_signal() == 0 else { return swposix_pending_signal() }
-        let number = eventfd(0, Int32(EFD_CLOEXEC | EFD_NONBLOCK))
+        let number = swposix_event()
         guard number >= 0 else { return 0 }
         let event = Descriptor(owning: number)
         guard (try? attach(event.borrowed)) != nil else { return 0 }
@@ -35,7 +35,7 @@ extension EventLoop {
         precondition(isCurrent)
         let waiter = Waiter(deadline: .never)
         do throws(SystemError) {
-            // Epoll reports errors without being asked.
+            // Errors are reported without being asked for.
             try watch(descriptor, readable: false, writable: false) { _, _, hasFailed in
                 if hasFailed { self.finish(waiter, .ready) }
             }

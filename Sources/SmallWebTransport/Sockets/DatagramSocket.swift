@@ -32,8 +32,8 @@ package final class DatagramSocket: Carrier {
         self.loop = loop
         self.address = address
         (awaitsPort, checksSenders) = (acceptsAnyPort, acceptsAnyPort)
-        let kind = Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
+        let kind = Int32(SOCK_DGRAM.rawValue)
+        descriptor = Descriptor(owning: try systemCall { swposix_socket(address.family, kind) })
         guard !acceptsAnyPort else {
             // A socket without a peer does not report unreachable hosts by default.
             var isOn: Int32 = 1

@@ -21,8 +21,8 @@ final class TCPSocket: Carrier {
     init(connectingTo address: SocketAddress, on loop: EventLoop) throws(SystemError) {
         self.loop = loop
         self.address = address
-        let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
-        descriptor = Descriptor(owning: try systemCall { socket(address.family, kind, 0) })
+        let kind = Int32(SOCK_STREAM.rawValue)
+        descriptor = Descriptor(owning: try systemCall { swposix_socket(address.family, kind) })
         // A request is one write; waiting for more data for its packet only costs time.
         setFlag(IPPROTO_TCP, TCP_NODELAY)
         do throws(SystemError) {

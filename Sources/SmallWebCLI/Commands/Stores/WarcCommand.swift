@@ -79,7 +79,7 @@ private struct WarcCommand: Sendable {
             try settings.write([Line(offset: reader.offset, header: header, head: head)]) {
                 Self.write($1, to: &$0)
             } text: { line in
-                let fields = [
+                let fields: [String] = [
                     "\(line.offset)", line.header.type, line.header["warc-date"] ?? "-",
                     line.head?.status.map { "\($0)" } ?? "-",
                     line.head?.mediaType?.essence ?? "-", "\(line.header.blockBytes)",
