@@ -115,6 +115,7 @@ struct ConfigurationScopeTests {
         "no-private": "its effect needs a public address: HTTPAnswerTests",
         "overwrite": "its effect needs a file that has the URL's name",
         "limit-rate": "its effect is time",
+        "compressed": "it is the default, and off it is raw",
         "if-changed": "its effect needs a file of an earlier fetch: UnchangedTests",
         "remote-time": "its effect is the time of a file: UnchangedTests",
         "time-cond": "its effect needs a server that knows conditions: UnchangedTests",
