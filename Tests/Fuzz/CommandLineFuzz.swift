@@ -107,8 +107,11 @@ func list(_ input: [UInt8]) {
 private func checkSource(_ path: String) {
     guard let places = try? Places(.builtIn) else { fatalError("no SHA-256") }
     let operands = ["gemini://a.test/", "@" + path, "gopher://b.test/"]
+    var quiet = MessageSettings()
+    quiet.isQuiet = true
+    let messages = Messages(quiet)
     let orders = { (own: OwnShard?) -> [RequestLine] in
-        let source = OperandSource(operands, own)
+        let source = OperandSource(operands, own, messages)
         var orders: [RequestLine] = []
         while true {
             switch source.take() {
@@ -130,8 +133,8 @@ private func checkSource(_ path: String) {
     check(
         parts.flatMap { $0.map(\.subject.n) }.sorted() == all.map(\.subject.n),
         "a line is lost, or twice there")
-    check(OperandSource(operands).rest().count == 2, "the operands are not left")
-    guard case .request(let order) = OperandSource(["@\(path)/none"]).take() else {
+    check(OperandSource(operands, nil, messages).rest().count == 2, "the operands are not left")
+    guard case .request(let order) = OperandSource(["@\(path)/none"], nil, messages).take() else {
         fatalError("a list that is not there")
     }
     check(order.isUnreadList && order.problem?.outcome == .read, "a list that is not there")
