@@ -44,6 +44,7 @@ is "all files have one version" "$recipes/version.py" check
 if has shellcheck; then
     is "shellcheck reads PKGBUILD and scripts" shellcheck "$recipes/PKGBUILD" \
         "$recipes/install.sh" "$root/.ci/dist" "$root/.ci/dist-check" "$root/.ci/deb" \
+        "$root/.ci/swift" "$root/.ci/overlay" "$root/.ci/deps" \
         "$root/.ci/source-date" "$0" "${0%/*}/roots.sh"
 fi
 if has ruby; then
@@ -74,6 +75,23 @@ if ! printf '%s\n' "${glibc#glibc }" 2.37 | sort -CV; then
     [ "${CI:-}" != true ] || failed=1
     exit "$failed"
 fi
+# The newest toolchain in PATH builds, and the first of those; a second name is no second toolchain.
+for version in 6.2.3 6.10 6.3; do
+    mkdir -p "$work/swift/$version"
+    printf '#!/bin/sh\necho "Swift version %s (x)"\n' "$version" >"$work/swift/$version/swift"
+    chmod +x "$work/swift/$version/swift"
+done
+ln -s 6.3 "$work/swift/other"
+while read -r path newest; do
+    is "of the toolchains in $path $newest builds" test "$newest" = "$(cd "$work/swift" \
+        && PATH="$(pwd)/${path//:/:$(pwd)/}:/usr/bin:/bin" "$root/.ci/swift" \
+        | sed "s|^$(pwd)/||; s|/swift$||")"
+done <<<"6.2.3:6.10:6.3 6.10
+6.3:6.2.3 6.3
+6.2.3:6.3 6.3
+6.3:other swift
+6.3 swift"
+
 is "make dist" "$root/.ci/dist" "$smallweb" "$work/one"
 (umask 077 && TZ=Asia/Tokyo LC_ALL=C "$root/.ci/dist" "$smallweb" "$work/two") 2>/dev/null
 is "umask, time zone and locale make no difference" cmp "$work/one/SHA256SUMS" "$work/two/SHA256SUMS"
