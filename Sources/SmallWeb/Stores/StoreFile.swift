@@ -102,7 +102,7 @@ package struct StoreFile: Sendable {
         let directory = directory(of: resolvingLinks(path))
         return try attempt(.write, "cannot lock") { () throws(SystemError) in
             try makeDirectories(directory, mode: 0o700)
-            let descriptor = try Descriptor(opening: directory, O_RDONLY | O_DIRECTORY)
+            var descriptor = try Descriptor(opening: directory, O_RDONLY | O_DIRECTORY)
             guard try descriptor.lock(waits: waits) else { return nil }
             return Lock(descriptor: descriptor)
         }
@@ -119,7 +119,7 @@ package struct StoreFile: Sendable {
         let isReplaced = try attempt(.write, "cannot write") { () throws(SystemError) in
             do throws(SystemError) {
                 try AtomicFile.replace(final, by: bytes, part: partPath) {
-                    file throws(SystemError) in try Self.keepOwner(of: final, file)
+                    file throws(SystemError) in try Self.keepOwner(of: final, file.borrowed)
                 }
                 return true
             } catch {

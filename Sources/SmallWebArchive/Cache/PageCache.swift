@@ -208,7 +208,7 @@ package final class PageCache: Sendable {
 
     /// - Returns: False for an archive that a process adds to.
     private static func remove(_ path: String) -> Bool {
-        guard let file = try? Descriptor(opening: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW),
+        guard var file = try? Descriptor(opening: path, O_RDWR | O_NONBLOCK | O_NOFOLLOW),
             (try? file.lock()) ?? false
         else { return false }
         unlink(path)

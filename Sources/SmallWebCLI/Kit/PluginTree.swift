@@ -19,7 +19,7 @@ enum PluginTree {
     static func write(_ bytes: [UInt8], to path: String, isProgram: Bool) throws(FetchError) {
         do throws(SystemError) {
             try AtomicFile.create(path, bytes, isSynced: false) { file throws(SystemError) in
-                _ = try systemCall { fchmod(file, isProgram ? 0o755 : 0o644) }
+                _ = try systemCall { fchmod(file.borrowed, isProgram ? 0o755 : 0o644) }
             }
         } catch {
             throw failure("cannot write", path, error)

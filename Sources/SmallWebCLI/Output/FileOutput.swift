@@ -241,13 +241,13 @@ final class FileOutput {
         _ name: String, _ isPart: Bool
     ) throws(SystemError) -> Descriptor {
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK
-        let file = try Descriptor(opening: name, flags, mode: 0o666)
+        var file = try Descriptor(opening: name, flags, mode: 0o666)
         var status = stat()
         _ = try systemCall { fstat(file.borrowed, &status) }
         guard status.st_mode & S_IFMT == S_IFREG,
             !isPart || status.st_nlink == 1 && status.st_uid == geteuid()
         else { throw SystemError(number: EPERM) }
-        guard PartFile.locks(file) else { throw SystemError(number: EBUSY) }
+        guard PartFile.locks(&file) else { throw SystemError(number: EBUSY) }
         return file
     }
 
@@ -295,8 +295,8 @@ final class FileOutput {
         for number in 0..<1000 {
             let name = Self.partName(path, number == 0 ? ".part" : ".\(getpid())-\(number).part")
             do throws(SystemError) {
-                let new = try Descriptor(opening: name, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
-                _ = PartFile.locks(new)
+                var new = try Descriptor(opening: name, O_WRONLY | O_CREAT | O_EXCL, mode: mode)
+                _ = PartFile.locks(&new)
                 file = consume new
                 part = name
                 return

@@ -59,15 +59,15 @@ enum PartFile {
     /// Locks the file against other writers, where the file system has locks.
     ///
     /// - Returns: False if another process holds the lock.
-    static func locks(_ file: borrowing Descriptor) -> Bool { (try? file.lock()) ?? true }
+    static func locks(_ file: inout Descriptor) -> Bool { (try? file.lock()) ?? true }
 
     /// True if there is none, or one that a fetch has left and no other is writing.
     static func mayReplace(_ name: String) -> Bool {
         do throws(SystemError) {
-            let file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
+            var file = try Descriptor(opening: name, O_RDONLY | O_NONBLOCK | O_NOFOLLOW)
             // A file system without attributes cannot tell.
             let isMarked = fgetxattr(file.borrowed, attribute, nil, 0) >= 0 || errno == ENOTSUP
-            return isMarked && locks(file)
+            return isMarked && locks(&file)
         } catch {
             return error.number == ENOENT
         }

@@ -15,7 +15,7 @@ package enum AtomicFile {
     @discardableResult
     package static func replace(
         _ path: String, by bytes: [UInt8], part: String, isSynced: Bool = true,
-        prepare: (_ file: Int32) throws(SystemError) -> Void = { _ in }
+        prepare: (_ file: inout Descriptor) throws(SystemError) -> Void = { _ in }
     ) throws(SystemError) -> Descriptor {
         unlink(part)
         let file = try create(part, bytes, isSynced: isSynced, prepare: prepare)
@@ -45,12 +45,12 @@ package enum AtomicFile {
     @discardableResult
     package static func create(
         _ path: String, _ bytes: [UInt8], isSynced: Bool = true,
-        prepare: (_ file: Int32) throws(SystemError) -> Void = { _ in }
+        prepare: (_ file: inout Descriptor) throws(SystemError) -> Void = { _ in }
     ) throws(SystemError) -> Descriptor {
         let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW
-        let file = try Descriptor(opening: path, flags, mode: 0o600)
+        var file = try Descriptor(opening: path, flags, mode: 0o600)
         do throws(SystemError) {
-            try prepare(file.borrowed)
+            try prepare(&file)
             try writeAll(bytes[...], to: file.borrowed)
             if isSynced { _ = try systemCall { fsync(file.borrowed) } }
             return file

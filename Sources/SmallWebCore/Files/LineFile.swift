@@ -49,7 +49,7 @@ package final class LineFile {
         var status = stat()
         do throws(SystemError) {
             if makesDirectory { try makeDirectories(directory(of: path), mode: 0o700) }
-            let file = try Descriptor(opening: path, O_RDWR | O_CREAT | flags, mode: 0o600)
+            var file = try Descriptor(opening: path, O_RDWR | O_CREAT | flags, mode: 0o600)
             _ = try systemCall { fstat(file.borrowed, &status) }
             guard status.st_mode & S_IFMT == S_IFREG else {
                 return LineFile(path, title, file, status, isLocked: false)
@@ -225,7 +225,7 @@ package final class LineFile {
         try attempt(.write, "cannot write") { () throws(SystemError) in
             // The lock makes the name of the part ours, and is there before others open the file.
             file = try AtomicFile.replace(path, by: bytes, part: path + ".part") {
-                new throws(SystemError) in _ = try systemCall { flock(new, LOCK_EX | LOCK_NB) }
+                new throws(SystemError) in _ = try new.lock()
             }
         }
         end = bytes.count

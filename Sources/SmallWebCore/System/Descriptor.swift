@@ -4,6 +4,7 @@ package import Glibc
 /// The only owner of a file descriptor. Copies, and uses after consumption, do not compile.
 package struct Descriptor: ~Copyable {
     private let number: Int32
+    private var isLocked = false
 
     /// Takes ownership of `number`, which must be open.
     package init(owning number: Int32) {
@@ -16,10 +17,14 @@ package struct Descriptor: ~Copyable {
         self.init(owning: try systemCall { open(path, flags | O_CLOEXEC, mode) })
     }
 
-    deinit { _ = Glibc.close(number) }
+    deinit {
+        unlock()
+        _ = Glibc.close(number)
+    }
 
     /// Closes it. A full network disk may be reported only here.
     package consuming func close() throws(SystemError) {
+        unlock()
         let status = Glibc.close(number)
         let error = SystemError(number: errno)
         discard self
@@ -30,15 +35,19 @@ package struct Descriptor: ~Copyable {
     ///
     /// - Parameter waits: True to wait for another process that has it.
     /// - Returns: False if another process has it.
-    package func lock(waits: Bool = false) throws(SystemError) -> Bool {
+    package mutating func lock(waits: Bool = false) throws(SystemError) -> Bool {
         let number = number
         do throws(SystemError) {
-            return try systemCall { flock(number, waits ? LOCK_EX : LOCK_EX | LOCK_NB) } == 0
+            _ = try systemCall { flock(number, waits ? LOCK_EX : LOCK_EX | LOCK_NB) }
+            isLocked = true
         } catch {
             guard error.number == EWOULDBLOCK else { throw error }
-            return false
         }
+        return isLocked
     }
+
+    /// Closing alone would leave the lock to a program that another thread is just starting.
+    private func unlock() { if isLocked { _ = flock(number, LOCK_UN) } }
 
     /// The number, lent for a system call while the owner lives.
     package var borrowed: Int32 { number }
