@@ -283,13 +283,14 @@ import Testing
         }
         let smallweb = Smallweb()
         try put("of the other", "file.part", smallweb)
-        let other = open(smallweb.home.file("file.part"), O_WRONLY)
+        let other = open(smallweb.home.file("file.part"), O_WRONLY | O_CLOEXEC)
         flock(other, LOCK_EX)
         let url = "http://127.0.0.1:\(server.port)/file"
         #expect(try smallweb.run(["-o", "file", url]).status == Outcome.truncated.exitStatus)
         #expect(smallweb.home.content("file.part") == Array("of the other".utf8))
         let busy = try smallweb.run(["-C", "-", "-o", "file", url])
         #expect(busy.status == Outcome.write.exitStatus, "\(busy.errors)")
+        flock(other, LOCK_UN)
         close(other)
         // Nor is it replaced unless a fetch has left it.
         for text in ["of the other", "abcd", "abcd"] {

@@ -83,7 +83,7 @@ import Testing
         ["feed", "--new", "--max-time", "1", "--state", "file"],
     ])
     func aFileInUseIsSaidWithItsHolder(_ command: [String]) throws {
-        let file = open(smallweb.home.file("file"), O_RDWR | O_CREAT, 0o600)
+        let file = open(smallweb.home.file("file"), O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         #expect(flock(file, LOCK_EX) == 0)
         let result = try smallweb.run(command + ["nex://127.0.0.1:1/"])
         #expect(result.status == (command.contains("--max-time") ? 28 : 23), "\(result.errors)")

@@ -151,10 +151,11 @@ import Testing
     @Test func aGrowingArchiveIsReplayedAsFarAsItGoes() async throws {
         let text = TestArchive.page("http://h.test/a", "hello")
         let archive = try TestArchive(text + text.prefix(text.count / 2))
-        let file = open(archive.path, O_RDWR)
+        let file = open(archive.path, O_RDWR | O_CLOEXEC)
         #expect(flock(file, LOCK_EX) == 0)
         #expect(try await archive.get("http://h.test/a") == ["hello"])
         #expect(archive.complaints.isEmpty)
+        flock(file, LOCK_UN)
         close(file)
         // Without a run that has it, it is a damaged file.
         #expect(try await archive.get("http://h.test/a") == ["hello"])

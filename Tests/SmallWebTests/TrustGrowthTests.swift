@@ -245,6 +245,7 @@ struct TrustGrowthTests {
         #expect(flock(lock, LOCK_EX) == 0)
         #expect(await visit(store(), "a.test") == "match")
         #expect(access(part, F_OK) == 0)
+        flock(lock, LOCK_UN)
         close(lock)
         #expect(await visit(store(), "a.test") == "match")
         #expect(access(part, F_OK) != 0)
