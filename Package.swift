@@ -49,8 +49,10 @@ var targets: [Target] = [
     // Replaces what the release binary does not use of the static Swift runtime; empty elsewhere.
     .target(name: "CSmallWebRuntime"),
 
-    // The contract of plugins, and what all of them need: text, bytes, digests, inflating.
-    library("SmallWebCore", ["CSmallWebCrypto", "CSmallWebPOSIX", "CSmallWebZlib"]),
+    // Values and text. It imports nothing, so that the formats can be used on any system.
+    library("SmallWebText", []),
+    // The contract of plugins, and what all of them need: bytes, files, digests, inflating.
+    library("SmallWebCore", ["SmallWebText", "CSmallWebCrypto", "CSmallWebPOSIX", "CSmallWebZlib"]),
     library(
         "SmallWebTransport",
         [
@@ -58,7 +60,7 @@ var targets: [Target] = [
         ]),
     // Formats, without a network: gemtext, HTML, menus, listings, headings, markup.
     .target(
-        name: "SmallWebFormats", dependencies: ["SmallWebCore"],
+        name: "SmallWebFormats", dependencies: ["SmallWebText"],
         resources: [.embedInCode("HTML/References")], swiftSettings: strict),
     library("SmallWebPlugins", ["SmallWebCore", "SmallWebTransport"] + pluginTargets),
     // What a program imports: all of the above behind one door.

@@ -144,11 +144,6 @@ void swposix_forget_signal(int signal_number) {
 
 void swposix_forget_event(void) { pending_event_fd = -1; }
 
-const void *swposix_memmem(const void *bytes, size_t count, const void *wanted,
-                           size_t wanted_count) {
-    return memmem(bytes, count, wanted, wanted_count);
-}
-
 int swposix_pending_signal(void) { return pending_signal; }
 
 int swposix_wait_readable(int fd) {

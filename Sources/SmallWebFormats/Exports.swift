@@ -1,3 +1,3 @@
 // SPDX-License-Identifier: MIT
-// `import SmallWebFormats` is all that a user of the formats needs: items and URIs are the core's.
-@_exported public import SmallWebCore
+// `import SmallWebFormats` is all that a user of the formats needs: items and URIs are of the text.
+@_exported public import SmallWebText

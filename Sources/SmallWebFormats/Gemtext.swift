@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+package import SmallWebText
 
 /// Reads a page of gemtext, Gemini's own format (specification 0.24.1), whose bytes arrive in
 /// arbitrary pieces: each line is a block, without its mark and line end. Pure; holds at most one

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+package import SmallWebText
 
 /// An item type: one character for the kind of a selector's target (RFC 1436 §3.8, and common use).
 package struct GopherItemType: Sendable, Hashable {

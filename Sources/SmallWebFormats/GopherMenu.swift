@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+public import SmallWebText
 
 /// Menu lines: `T display TAB selector TAB host TAB port [TAB …]` (RFC 1436 §2). Lenient: other
 /// lines are text. Pure.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+public import SmallWebText
 
 /// Parses a listing of Nex, whose bytes arrive in arbitrary pieces, into items: text, and links
 /// that begin with `=>`. Pure; holds at most one line. A last line without a line feed is left out,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Converts the blocks of a page to a fragment of HTML or Markdown, one by one. Pure.
 ///

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+package import SmallWebText
 
 /// The rules of a robots.txt file that hold for one client: by the grammar of 1994, in which the
 /// rules of all its roles and of `*` add up, or by RFC 9309. Pure. A file that can be read in two

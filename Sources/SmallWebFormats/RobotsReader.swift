@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Reads the lines of a robots.txt file, and keeps those of our agents.
 struct RobotsReader {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Writes a tar archive like git-archive(1): in the ustar format (POSIX.1-1988), with pax headers
 /// (POSIX.1-2001) for values that exceed its fields. The owner is root; modes are for the umask

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+public import SmallWebText
 
 /// A block of a page, whatever the page was written in: a heading, a paragraph, an item of a list.
 ///

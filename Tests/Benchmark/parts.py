@@ -23,7 +23,7 @@ RULES = [
     ("tls", None, re.compile(r"SmallWebTransport\d+\w*TLS|SmallWebTransport\d+OpenSSL")),
     ("rest", None, re.compile(r"SmallWebTransport9EventLoopC7runJobs")),
     ("network", None, re.compile(r"^\$s17SmallWebTransport")),
-    ("record", None, re.compile(r"SmallWebRecords\d+Record|SmallWebCore\d+JSON"
+    ("record", None, re.compile(r"SmallWebRecords\d+Record|SmallWebText\w*JSON"
                                 r"|SmallWebCLI\d+Standard")),
     # All else of ours: further out is the event loop, which calls everything.
     ("rest", None, re.compile(r"^\$s\d+(?!\w+10systemCall)(SmallWeb|\w+Plugin)")),

@@ -43,16 +43,16 @@ Sources/SmallWebCLI/Reader/TypedInput.swift
 Sources/SmallWebCLI/Run/OperandSource.swift Sources/SmallWebRecords/RequestLine.swift
 Sources/SmallWebCLI/Subscriptions/SubscriptionState.swift
 Sources/SmallWebCLI/Terminal/DisplayWidth.swift Sources/SmallWebCLI/UserFiles/Bookmarks.swift
-Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebCore/Reply/MediaType.swift
+Sources/SmallWebCLI/UserFiles/History.swift Sources/SmallWebText/Values/MediaType.swift
 Sources/SmallWebCore/HTTP/HTTPClient.swift Sources/SmallWebCore/HTTP/HTTPDate.swift
-Sources/SmallWebCore/Stream/LineFramer.swift
-Sources/SmallWebCore/Text/Base64.swift Sources/SmallWebCore/Text/Calendar.swift
-Sources/SmallWebCore/Text/HeaderText.swift
-Sources/SmallWebCore/JSON/JSONSkimmer.swift
-Sources/SmallWebCore/JSON/JSONValue.swift
-Sources/SmallWebCore/Text/PercentEncoding.swift Sources/SmallWebCore/Text/TerminalText.swift
-Sources/SmallWebCore/URI/URI+Reference.swift Sources/SmallWebCore/URI/URI.swift
-Sources/SmallWebFormats/ExtendedExpression.swift
+Sources/SmallWebText/Framing/LineFramer.swift
+Sources/SmallWebText/Base64.swift Sources/SmallWebText/Calendar.swift
+Sources/SmallWebText/HeaderText.swift
+Sources/SmallWebText/JSON/JSONSkimmer.swift
+Sources/SmallWebText/JSON/JSONValue.swift
+Sources/SmallWebText/PercentEncoding.swift Sources/SmallWebText/TerminalText.swift
+Sources/SmallWebText/URI/URI+Reference.swift Sources/SmallWebText/URI/URI.swift
+Sources/SmallWebCore/Text/ExtendedExpression.swift
 Sources/SmallWebFormats/GopherItemType.swift Sources/SmallWebFormats/GopherMenu.swift
 Sources/SmallWebFormats/HTML/HTMLBlocks.swift Sources/SmallWebFormats/HTML/HTMLCharset.swift
 Sources/SmallWebFormats/HTML/HTMLElement.swift Sources/SmallWebFormats/HTML/HTMLFlow.swift
@@ -73,7 +73,7 @@ Sources/SmallWebFormats/Markdown/MarkdownMarkup.swift
 Sources/SmallWebFormats/Markdown/MarkdownReferences.swift
 Sources/SmallWebFormats/Markdown/MarkdownTable.swift
 Sources/SmallWebFormats/Markdown/MarkdownWriter.swift
-Sources/SmallWebFormats/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Zlib.swift
+Sources/SmallWebCore/Text/UnifiedDiff.swift Sources/SmallWebFormats/Gemtext.swift Sources/SmallWebCore/Libraries/Zlib.swift
 Sources/SmallWebRecords/Ledger.swift Sources/SmallWebRecords/ListReader.swift
 Sources/SmallWebTesting/WireCase.swift Sources/SmallWebTransport/Curl/ContentDecoder.swift
 Sources/SmallWebTransport/Proxies/Proxy.swift

@@ -63,7 +63,7 @@ import Testing
             let known = ["SmallWebCore", "SmallWebFormats"]
             #expect(imports.allSatisfy(known.contains), "a plugin knows contracts alone")
         }
-        if source.path.hasPrefix("Sources/SmallWebCore/")
+        if ["Core", "Text"].contains(where: { source.path.hasPrefix("Sources/SmallWeb\($0)/") })
             && !source.path.hasPrefix("Sources/SmallWebCore/HTTP/")
             && !source.path.hasSuffix("/Dialer.swift")
         {
@@ -362,7 +362,8 @@ import Testing
     private static let documented = [
         "Sources/SmallWeb/", "Sources/SmallWebCore/", "Sources/SmallWebFormats/",
         "Sources/SmallWebPlugins/",
-        "Sources/SmallWebRecords/", "Sources/SmallWebTesting/", "Sources/SmallWebTransport/",
+        "Sources/SmallWebRecords/", "Sources/SmallWebTesting/", "Sources/SmallWebText/",
+        "Sources/SmallWebTransport/",
     ]
 
     @Test(

@@ -37,10 +37,6 @@ int swposix_signal_to_event(int signal_number, int event_fd);
 // or 0 if that is not done.
 int swposix_note_signal(int signal_number);
 
-// memmem(3), which is an extension of GNU.
-const void *_Nullable swposix_memmem(const void *_Nonnull bytes, size_t count,
-                                     const void *_Nonnull wanted, size_t wanted_count);
-
 // Restores the signal's default action, unless it was inherited as ignored.
 void swposix_forget_signal(int signal_number);
 

@@ -356,7 +356,7 @@ extension Ending {
     func noteData() {
         hasSentData = true
         guard outcome.isRetryable, let said = message else { return }
-        message = said + Ending.afterData
+        message = said + FetchError.sentDataNote
     }
 
     func refuse(_ error: FetchError) {

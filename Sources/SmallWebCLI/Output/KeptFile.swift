@@ -125,7 +125,7 @@ enum RequestCondition: Sendable, Hashable {
     /// - Throws: `read`.
     func validator() throws(FetchError) -> String? {
         switch self {
-        case .modifiedSince(let time, _): return "date " + HTTPDate.text(time)
+        case .modifiedSince(let time, _): return "date " + UTCDate.http(time)
         case .tag(let path):
             do throws(SystemError) {
                 let bytes = try FileBytes.read(path, limit: Self.tagBytesMax)

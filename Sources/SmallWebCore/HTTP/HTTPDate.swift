@@ -47,13 +47,6 @@ package enum HTTPDate {
         return ASCII.decimal(digits, max: secondsMax) ?? secondsMax
     }
 
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
-    package static func text(_ unixSeconds: Int) -> String {
-        let date = UTCDate(unixSeconds)
-        let (year, day) = ("\(date.day)".prefix(4), "\(date.day)".suffix(2))
-        return "\(date.day.weekdayName), \(day) \(date.day.monthName) \(year) \(date.clock) GMT"
-    }
-
     /// Parses `Sun, 06 Nov 1994 08:49:37 GMT`, and the obsolete forms
     /// `Sunday, 06-Nov-94 08:49:37 GMT` and `Sun Nov  6 08:49:37 1994`.
     ///

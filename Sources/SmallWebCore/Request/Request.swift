@@ -83,7 +83,7 @@ public struct Request: Sendable {
         parts = Shared(Properties(uri: uri, scheme: scheme, input: input, limits: limits))
     }
 
-    /// The endpoint's ``Endpoint/place``; `nil` when no server is needed and the URI names none.
+    /// The endpoint's `Endpoint.place`; `nil` when no server is needed and the URI names none.
     ///
     /// - Throws: `bad-url` when it must name one.
     package var place: String? {
@@ -170,42 +170,6 @@ extension Request {
     }
 }
 
-/// A place to connect to, not yet resolved.
-public struct Endpoint: Sendable, Hashable, CustomStringConvertible {
-    /// The encryption of a connection.
-    @nonexhaustive
-    public enum Security: Sendable, Hashable {
-        /// No encryption.
-        case none
-        /// TLS, from the beginning.
-        case tls
-    }
-
-    /// An ASCII name, or an IP literal without brackets.
-    public let host: String
-    /// The port to connect to.
-    public let port: UInt16
-    /// The encryption of the connection.
-    public let security: Security
-
-    /// An endpoint from its parts.
-    public init(host: String, port: UInt16, security: Security) {
-        self.host = host
-        self.port = port
-        self.security = security
-    }
-
-    /// True for the same host and port, with or without TLS.
-    package func isSameServer(as other: Endpoint) -> Bool {
-        host == other.host && port == other.port
-    }
-
-    /// `host:port`, IPv6 in brackets: the key of trust and of connection rules.
-    public var description: String {
-        "\(host.bracketedHost):\(port)"
-    }
-}
-
 extension Scheme {
     /// The server of a URI of this scheme; `nil` if it names no host.
     package func endpoint(of uri: URI) -> Endpoint? {
@@ -250,25 +214,6 @@ public struct Limits: Sendable, Hashable {
         idleSeconds = idle?.inSeconds
         self.bodyBytesMax = bodyBytesMax
     }
-}
-
-/// Four or sixteen bytes in network order; `nil` for anything but an IP literal.
-package func addressBytes(_ literal: String) -> [UInt8]? {
-    var (v4, v6) = (in_addr(), in6_addr())
-    if inet_pton(AF_INET, literal, &v4) == 1 { return withUnsafeBytes(of: v4) { Array($0) } }
-    if inet_pton(AF_INET6, literal, &v6) == 1 { return withUnsafeBytes(of: v6) { Array($0) } }
-    return nil
-}
-
-/// An IPv6 address in its shortest form (RFC 5952), equal for all its spellings; `nil` for anything
-/// else.
-package func shortestIPv6(_ literal: String) -> String? {
-    var address = in6_addr()
-    var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
-    guard inet_pton(AF_INET6, literal, &address) == 1,
-        inet_ntop(AF_INET6, &address, &text, socklen_t(text.count)) != nil
-    else { return nil }
-    return String(buffer: text)
 }
 
 extension Endpoint {

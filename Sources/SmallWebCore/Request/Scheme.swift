@@ -142,7 +142,7 @@ public struct Scheme: Sendable, Hashable {
     package var isDefaultForHosts = false
     /// The subtype of `application/` for its messages in archives; `nil` for its name.
     package var messageSubtype: String?
-    /// The names of ``Facts`` that its replies can have.
+    /// The names of `Facts` that its replies can have.
     package var factNames: [String] = []
 
     /// A scheme whose other properties have their defaults, unless `facts` sets them.

@@ -85,16 +85,9 @@ package func wallClockNanoseconds() -> Int {
     return time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-extension Duration {
-    package var inSeconds: Double {
-        let (seconds, attoseconds) = components
-        return Double(seconds) + Double(attoseconds) / 1e18
-    }
-}
-
-extension Double {
-    /// Without a fraction if it is whole.
-    package var shortest: String { Int(exactly: self).map(String.init) ?? description }
+extension UTCDate {
+    /// Unix seconds.
+    package static var now: Int { time(nil) }
 }
 
 extension Instant {
@@ -110,8 +103,3 @@ extension Instant {
             ? Double(nanoseconds - earlier.nanoseconds) / 1e9 : 0
     }
 }
-
-/// Types that other modules of the package inline and specialize, which Swift 6.3 does only for
-/// members of public types. Programs cannot use them: the members have package access.
-@_documentation(visibility: internal)
-public enum Inlined {}

@@ -70,30 +70,12 @@ extension String {
 
     /// NUL-terminated, for system calls.
     package var systemName: [CChar] { systemBytes.map { CChar(bitPattern: $0) } + [0] }
-
-    /// True if it represents bytes that are not UTF-8.
-    package var hasSystemEscapes: Bool {
-        // All escapes begin with this byte, which is rare in texts.
-        holds(0xF4) && unicodeScalars.contains(where: \.isSystemEscape)
-    }
-
-    /// For display: U+FFFD for each byte that is not UTF-8.
-    package var withoutSystemEscapes: String {
-        guard hasSystemEscapes else { return self }
-        var scalars = UnicodeScalarView()
-        for scalar in unicodeScalars { scalars.append(scalar.isSystemEscape ? "\u{FFFD}" : scalar) }
-        return String(scalars)
-    }
 }
 
 /// An environment variable; `nil` when unset or empty.
 package func environmentVariable(_ name: String) -> String? {
     guard let value = getenv(name), value.pointee != 0 else { return nil }
     return String(systemName: value)
-}
-
-extension Unicode.Scalar {
-    package var isSystemEscape: Bool { 0x10FE80...0x10FEFF ~= value }
 }
 
 // System calls for names in a String. Overload resolution prefers these to the C library's, which

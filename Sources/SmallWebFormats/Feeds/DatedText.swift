@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+package import SmallWebText
 
 /// A date in a line for people, and the rest of the line. Pure.
 package struct DatedText: Sendable, Hashable {

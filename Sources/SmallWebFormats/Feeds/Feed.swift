@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Dated entries of one page or several, for feed readers.
 package struct Feed: Sendable, Hashable {

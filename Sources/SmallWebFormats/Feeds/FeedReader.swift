@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// A feed, or a list of feeds.
 package struct FeedDocument: Sendable, Hashable {

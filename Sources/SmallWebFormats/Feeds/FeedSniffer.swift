@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Detects the kind of a document by its beginning, to find existing feeds. Pure.
 package enum FeedSniffer {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Times as feeds have them: RFC 3339, RFC 822, and parts of them; in UTC unless they say more.
 enum FeedTime {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Writes a feed in one of the common formats. Deterministic: equal feeds give equal bytes.
 package enum FeedFormat: String, Sendable, CaseIterable {
@@ -86,7 +86,7 @@ package enum FeedFormat: String, Sendable, CaseIterable {
 
     /// `Sat, 06 Apr 2024 12:00:00 +0000` (RFC 822 with the years of RFC 1123).
     private static func rfc822Date(_ unixSeconds: Int) -> String {
-        HTTPDate.text(unixSeconds).dropLast(3) + "+0000"
+        UTCDate.http(unixSeconds).dropLast(3) + "+0000"
     }
 
     private func gemtext(_ feed: Feed) -> [UInt8] {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-public import SmallWebCore
+public import SmallWebText
 
 /// Finds the dated headings of a plain text, line by line. Pure; holds at most one line.
 ///

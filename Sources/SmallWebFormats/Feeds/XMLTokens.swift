@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Splits XML or HTML into tags and texts, in linear time. Pure.
 ///

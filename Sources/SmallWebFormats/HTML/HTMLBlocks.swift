@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Makes blocks of words, links and breaks. Holds one block, at most ``partBytesMax`` of it.
 struct HTMLBlocks: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// The charset of a page, as browsers find it (WHATWG HTML §13.2.3).
 public enum HTMLCharset {

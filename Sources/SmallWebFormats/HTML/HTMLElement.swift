@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// The elements that a reader knows; all others are within lines of text.
 enum HTMLElement: String, CaseIterable, Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Reads the tokens of a page without a tree: knows the open lists, quotes, tables, headings and
 /// preformatted texts, the hidden part that is open, and little more.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Reads a page of HTML in UTF-8, whose bytes arrive in arbitrary pieces, into blocks. Pure,
 /// without a tree, in linear time; there are no errors. Holds at most one block, and the beginning

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// A start or end tag, whose storage serves all tags of a page.
 struct HTMLTag: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// The references with names (WHATWG HTML §13.5). Nothing is made of the resource: it is searched.
 enum HTMLReferences {

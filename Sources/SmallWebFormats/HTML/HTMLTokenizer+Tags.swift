@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 extension HTMLTokenizer {
     /// Reads a tag as far as it goes: its name, its attributes and its end.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Bytes below 64 at which a loop over a text stops, as bits.
 struct HTMLStops {

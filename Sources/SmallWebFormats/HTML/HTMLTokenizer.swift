@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Splits a page into tokens (WHATWG HTML §13.2.5), which do not depend on how its bytes are cut.
 /// Pure, in linear time; holds a tag, a name, and no text. Reports no errors: there are none.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 extension MarkdownBlocks {
     /// Opens the block that begins at the cursor, or adds the rest of the line to the open one.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Splits lines of Markdown into the blocks of CommonMark 0.31 and GitHub's tables, and writes them
 /// as HTML. Pure; holds one paragraph. A line costs its length, and at most ``depthMax`` steps.

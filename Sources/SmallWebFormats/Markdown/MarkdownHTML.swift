@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Turns a page of Markdown, whose bytes arrive in arbitrary pieces, into HTML, with as many line
 /// feeds before each block as the page has. Pure; never fails: anything unknown is text.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Reads the text of a paragraph, a heading or a cell for links, images, code, escapes and HTML.
 /// Pure; time is linear, and no call is nested in another.

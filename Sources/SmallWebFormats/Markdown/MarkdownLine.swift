@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// A position in a line of Markdown, in bytes and in columns: a tab reaches to the next multiple of
 /// four. Pure.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// HTML within Markdown, by its beginning: the seven kinds of blocks of CommonMark 0.31.
 enum MarkdownMarkup: Sendable {

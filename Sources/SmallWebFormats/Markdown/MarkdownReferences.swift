@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// The link reference definitions of a page, and the parts that links have, too. Pure.
 struct MarkdownReferences: Sendable {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Rows of GitHub's tables. Pure.
 enum MarkdownTable {

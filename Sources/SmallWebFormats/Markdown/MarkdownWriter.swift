@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-internal import SmallWebCore
+internal import SmallWebText
 
 /// Writes blocks as HTML, with a line feed for each of the source, so that numbers of lines stay.
 struct MarkdownWriter: Sendable {

@@ -3,7 +3,7 @@
 /// Divides the bytes of a stream into messages, and makes the bytes of one. Pure: it holds nothing,
 /// so a protocol may change from one framer to another between two messages.
 ///
-/// ``ByteStream/readMessage(by:)`` reads by it. ``LineFramer`` and ``LengthFramer`` are two.
+/// `ByteStream.readMessage(by:)` reads by it. ``LineFramer`` and ``LengthFramer`` are two.
 public protocol Framer<Message>: Sendable {
     /// The content of one frame.
     associatedtype Message

@@ -127,7 +127,7 @@ extension Inlined {
         /// With six decimals.
         package mutating func value(seconds: Double?) {
             guard let seconds else { return null() }
-            let micros = UInt(max(0, (seconds * 1e6).rounded()))
+            let micros = UInt(max(0, seconds * 1e6) + 0.5)
             separate()
             bytes.append(digits: micros / 1_000_000)
             bytes.append(ASCII.dot)

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 
 /// A day of the Gregorian calendar. Pure.
 public struct CivilDay: Sendable, Hashable, CustomStringConvertible {
@@ -126,6 +125,13 @@ package struct UTCDate: Sendable, CustomStringConvertible {
         return String(decoding: text, as: UTF8.self)
     }
 
+    /// `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
+    package static func http(_ unixSeconds: Int) -> String {
+        let date = UTCDate(unixSeconds)
+        let (year, day) = ("\(date.day)".prefix(4), "\(date.day)".suffix(2))
+        return "\(date.day.weekdayName), \(day) \(date.day.monthName) \(year) \(date.clock) GMT"
+    }
+
     /// Parses the format of ``second(_:)`` to Unix seconds; `nil` for anything else.
     package static func seconds(_ text: String) -> Int? {
         let (text, form) = (Array(text.utf8), Array("0000-00-00T00:00:00Z".utf8))
@@ -138,9 +144,6 @@ package struct UTCDate: Sendable, CustomStringConvertible {
         return CivilDay(year: numbers[0], month: numbers[1], day: numbers[2])?
             .time(hour: numbers[3], minute: numbers[4], second: numbers[5])
     }
-
-    /// Unix seconds.
-    package static var now: Int { time(nil) }
 }
 
 extension Int {

@@ -2,7 +2,7 @@
 
 /// A failure on our side of the protocol.
 ///
-/// A well-formed refusal by a server is not an error but an ``Ending``. `outcome` is for programs
+/// A well-formed refusal by a server is not an error but an `Ending`. `outcome` is for programs
 /// and stable; `message` is for people, may change, and may quote bytes of the server: code
 /// that prints it neutralises control characters (see ``TerminalText``).
 public struct FetchError: Error, Sendable, Hashable {
@@ -107,7 +107,7 @@ public struct FetchError: Error, Sendable, Hashable {
         get { parts.value.hasSentData }
         set { parts.value.hasSentData = newValue }
     }
-    /// ``Head/Properties/retryAfter`` of a robots file; zero for ``Head/Properties/isRateLimited``
+    /// `Head.Properties.retryAfter` of a robots file; zero for `Head.Properties.isRateLimited`
     /// alone.
     package var retryAfter: Duration? {
         get { parts.value.retryAfter }
@@ -162,12 +162,15 @@ public struct FetchError: Error, Sendable, Hashable {
     /// The fetch's task was cancelled.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
 
+    /// Appended to messages when ``hasSentData`` is true.
+    package static let sentDataNote = "; the data had been sent already"
+
     /// A copy with ``hasSentData``, and with a message that says so if the outcome is retryable.
     package var afterData: FetchError {
         guard !hasSentData else { return self }
         var copy = self
         copy.hasSentData = true
-        if outcome.isRetryable { copy.message += Ending.afterData }
+        if outcome.isRetryable { copy.message += Self.sentDataNote }
         return copy
     }
 

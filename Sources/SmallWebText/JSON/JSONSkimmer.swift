@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-internal import Glibc
 
 /// Scans a JSON object and passes on its members as raw text, without building values.
 ///
@@ -38,10 +37,7 @@ package struct JSONSkimmer {
     }
 
     package static func isEqual(_ name: Part, _ word: StaticString) -> Bool {
-        guard let start = name.baseAddress, name.count == word.utf8CodeUnitCount else {
-            return false
-        }
-        return memcmp(start, word.utf8Start, name.count) == 0
+        name.elementsEqual(Part(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
     private init(text: Part) { self.text = text }

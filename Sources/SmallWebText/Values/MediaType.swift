@@ -41,7 +41,7 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// True if a pattern is for it, such as `text/*`, `*/*` or `text/plain; charset=utf-8`.
-    func matches(_ pattern: String) -> Bool {
+    package func matches(_ pattern: String) -> Bool {
         guard let wanted = MediaType(parsing: pattern) else { return false }
         for (name, value) in wanted.parameters {
             let own = name == "charset" ? charset : parameters[name]

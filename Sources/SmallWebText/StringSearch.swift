@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 
-internal import CSmallWebPOSIX
-
 /// Bytewise search for text. The standard library's own search links its regular expressions: 1.4
 /// MB, and 45 page faults at every start.
 extension StringProtocol {
@@ -43,9 +41,36 @@ extension Slice<UnsafeBufferPointer<UInt8>> {
     package func end(of bytes: Self) -> Int? {
         let all = UnsafeBufferPointer(rebasing: self)
         let wanted = UnsafeBufferPointer(rebasing: bytes)
-        guard let start = all.baseAddress, let first = wanted.baseAddress,
-            let found = swposix_memmem(start, all.count, first, wanted.count)
-        else { return wanted.isEmpty ? startIndex : nil }
-        return startIndex + (UnsafeRawPointer(found) - UnsafeRawPointer(start)) + wanted.count
+        guard let first = wanted.first else { return startIndex }
+        var offset = 0
+        if wanted.count <= 16 {
+            while let next = all.first(first, from: offset) {
+                offset = next + 1
+                if all[next...].starts(with: wanted) { return startIndex + next + wanted.count }
+            }
+            return nil
+        }
+        // Lengths of the longest beginning of `wanted` that ends at each of its bytes: how much of
+        // a match is left when the next byte does not fit (Knuth, Morris, Pratt).
+        var (overlaps, matched) = ([0], 0)
+        func advance(over byte: UInt8) {
+            while matched > 0, wanted[matched] != byte { matched = overlaps[matched - 1] }
+            if wanted[matched] == byte { matched += 1 }
+        }
+        for byte in wanted.dropFirst() {
+            advance(over: byte)
+            overlaps.append(matched)
+        }
+        matched = 0
+        while offset < all.count {
+            if matched == 0 {
+                guard let next = all.first(first, from: offset) else { return nil }
+                offset = next
+            }
+            advance(over: all[offset])
+            offset += 1
+            if matched == wanted.count { return startIndex + offset }
+        }
+        return nil
     }
 }

@@ -56,3 +56,18 @@ extension String {
         String(repeating: "0", count: Swift.max(0, count - utf8.count)) + self
     }
 }
+
+extension Duration {
+    package var inSeconds: Double {
+        let (seconds, attoseconds) = components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+}
+
+extension Double {
+    /// Without a fraction if it is whole.
+    package var shortest: String {
+        // By its text: a program that imports formats alone links no mathematics of C.
+        description.hasSuffix(".0") ? String(description.dropLast(2)) : description
+    }
+}
