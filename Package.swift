@@ -67,8 +67,8 @@ var targets: [Target] = [
     library(
         "SmallWeb",
         [
-            "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebTransport",
-            "CSmallWebPOSIX",
+            "SmallWebCore", "SmallWebFormats", "SmallWebPlugins", "SmallWebText",
+            "SmallWebTransport", "CSmallWebPOSIX",
         ]),
     // Results as JSON lines, lists of requests, the ledger.
     library("SmallWebRecords", ["SmallWeb", "SmallWebCore"]),
@@ -78,7 +78,8 @@ var targets: [Target] = [
     library(
         "SmallWebArchive",
         [
-            "SmallWeb", "SmallWebCore", "SmallWebTesting", "SmallWebTransport", "CSmallWebPOSIX",
+            "SmallWeb", "SmallWebCore", "SmallWebTesting", "SmallWebText", "SmallWebTransport",
+            "CSmallWebPOSIX",
         ]),
     .target(
         name: "SmallWebCLI", dependencies: commandLineDependencies,
@@ -114,7 +115,8 @@ var targets: [Target] = [
     tests("SmallWebFormatsTests", ["SmallWebCore", "SmallWebFormats"]),
     tests("SmallWebTransportTests", ["SmallWebTransport"]),
     tests(
-        "SmallWebTests", ["SmallWeb", "SmallWebFormats", "SmallWebPlugins", "SmallWebTesting"]),
+        "SmallWebTests",
+        ["SmallWeb", "SmallWebFormats", "SmallWebPlugins", "SmallWebRecords", "SmallWebTesting"]),
     tests("SmallWebTestingTests", ["SmallWeb", "SmallWebPlugins", "SmallWebTesting"]),
     tests(
         "SmallWebArchiveTests",

@@ -62,7 +62,7 @@ public struct HTTPPlugin: ProtocolHandler {
             exchange.options.fields.append(HTTPField("Accept", HTTPOptions.textFirst))
         }
         let validator = HTTPValidator(request, exchange.options)
-        let rest = HTTPRest(request, exchange.options)
+        let rest = try HTTPRest(request, exchange.options)
         exchange.options.fields += validator?.fields ?? rest.fields
         for field in exchange.options.fields {
             _ = try LineFramer.frame("\(field.name): \(field.value)".utf8)

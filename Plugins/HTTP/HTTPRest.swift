@@ -13,9 +13,15 @@ struct HTTPRest {
     /// True for a GET without conditions of the user's.
     private let isPlain: Bool
 
-    init(_ request: Request, _ options: HTTPOptions) {
+    /// - Throws: `usage` for a state of other bytes than a reply's of HTTP.
+    init(_ request: Request, _ options: HTTPOptions) throws(FetchError) {
         offset = options.resumeOffset
         known = BodyState(parsing: request.bodyState ?? "")
+        guard known.text != nil || request.bodyState?.isEmpty ?? true else {
+            throw usageError(
+                "the state of the bytes that are there is not one that HTTP has given",
+                hint: "fetch all of it, or ask for the rest without a state")
+        }
         keepsCoding = request.wantsRawBody
         asksByField = options.fields.contains { $0.name.lowercased() == "range" }
         let isConditional = options.fields.contains {

@@ -56,7 +56,6 @@ package final class RecordStream {
 package struct EventRecords: EventSink {
     let records: RecordStream
     let log: FetchLog
-    let hidesInput: Bool
 
     package func take(_ event: Event) throws(FetchError) {
         switch event {
@@ -64,7 +63,7 @@ package struct EventRecords: EventSink {
             try records.write("request") { writer in
                 writer.member("url", url: log.uri)
                 writer.member("method", method)
-                writer.member(named: "raw", bytes: hidesInput ? SecretMask.mark : bytes)
+                writer.member(named: "raw", bytes: bytes)
                 let identity = log.connection?.tls?.shownIdentity
                 writer.member("identity", identity.map { "sha256:" + $0.hex })
             }

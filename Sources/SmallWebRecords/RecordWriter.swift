@@ -61,11 +61,16 @@ extension Client.Results {
     /// The bodies of refusals are not in their records. A run of several requests ends with a
     /// `summary`.
     ///
-    /// - Throws: `interrupted` when the task is cancelled, `write` when a record cannot be written
-    ///   or the ledger cannot be used, and errors of the requests' own sequence. Requests with
-    ///   written records are done, and no others are in the ledger.
+    /// - Throws: `usage` for a field that does not exist; `interrupted` when the task is cancelled,
+    ///   `write` when a record cannot be written or the ledger cannot be used, and errors of the
+    ///   requests' own sequence. Requests with written records are done, and no others are in the
+    ///   ledger.
     @discardableResult
     public func write(to writer: RecordWriter) async throws(FetchError) -> RunSummary {
+        if let fields = writer.options.fields {
+            let names = fields.sorted().filter { !$0.hasSuffix("_base64") }
+            _ = try RecordFields.parse(names.joined(separator: ","), client.plugins)
+        }
         let shelf = RecordShelf(
             writer,
             try writer.ledger.map { path throws(FetchError) in
@@ -142,7 +147,7 @@ private final class RecordOutput: Output, RecordTarget {
         return .fetch(
             Reply(
                 to: request, log, job.fetcher.registry,
-                watchers: recorder.sinks(hidesInput: false)))
+                watchers: recorder.sinks))
     }
 
     /// A record without anything of an earlier attempt.
@@ -196,7 +201,8 @@ public struct RecordOptions: Sendable {
         case none
     }
 
-    /// The members of terminal records, by their names in docs/json.md; `nil` for all.
+    /// The members of terminal records, by their names in docs/json.md; `nil` for all. With a
+    /// ledger, `outcome`, `time` and `url` are always among them.
     public var fields: Set<String>?
     /// The form of a body in its record.
     public var body = BodyForm.auto

@@ -86,12 +86,10 @@ package final class Recorder {
     }
 
     /// The sinks that take every event of an exchange.
-    ///
-    /// - Parameter hidesInput: True to mask the request line.
-    package func sinks(hidesInput: Bool) -> [any EventSink] {
+    package var sinks: [any EventSink] {
         var sinks: [any EventSink] = [body]
         if options.includesEvents, let log {
-            sinks.insert(EventRecords(records: records, log: log, hidesInput: hidesInput), at: 0)
+            sinks.insert(EventRecords(records: records, log: log), at: 0)
         }
         if let refs { sinks.append(refs) }
         if let items { sinks.append(items) }

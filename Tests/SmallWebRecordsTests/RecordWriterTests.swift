@@ -142,6 +142,17 @@ import Testing
         #expect(error?.outcome == .write && error?.errnoName == "EBADF")
     }
 
+    @Test func aFieldThatDoesNotExistIsAnError() async throws {
+        let lines = Lines()
+        var options = RecordOptions()
+        options.fields = ["url", "url_base64", "statsu"]
+        let error = await #expect(throws: FetchError.self) {
+            try await client().run(urls).write(to: lines.writer(options))
+        }
+        #expect(error?.outcome == .usage && error?.hint?.contains("status") ?? false)
+        #expect(lines.all.withLock { $0.isEmpty })
+    }
+
     /// The ledger has the written records and no more, whenever the task is cancelled.
     @Test(arguments: 0..<12) func aRunThatIsCancelledGoesOnLater(_ count: Int) async throws {
         let client = try client()

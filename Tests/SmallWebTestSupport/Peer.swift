@@ -95,6 +95,13 @@ public final class Peer {
         }
     }
 
+    /// A request's header, up to its empty line.
+    public func readHeader() -> String {
+        var header: [UInt8] = []
+        while let line = readLine(), line.count > 2 { header += line }
+        return String(decoding: header, as: UTF8.self)
+    }
+
     /// `count` bytes, or fewer when the client ends before.
     public func read(_ count: Int) -> [UInt8] {
         while unread.count < count, fill() {}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 import SmallWeb
+import SmallWebRecords
 import SmallWebTestSupport
 import Testing
 
@@ -131,6 +132,66 @@ struct ClosureTests {
     @Test func aPromptForASecretIsAnswered() async throws {
         let web = try bench.web { $0.answer = { $0.head?.wantsSensitiveInput == true ? "s" : nil } }
         #expect(try await web.fetch(server.url("/sensitive")).outcome == .ok)
+    }
+
+    /// The steps are those of the hop with the answer, in their order.
+    @Test func anAnswerHasItsOwnTimes() async throws {
+        let web = try bench.web { $0.answer = { _ in "a" } }
+        for try await event in web.events(server.url("/input")) {
+            guard case .end(let ending) = event else { continue }
+            let times = ending.timings
+            let steps = [
+                times.nameLookup, times.connect, times.appConnect, times.preTransfer,
+                times.startTransfer, times.total,
+            ].compactMap(\.self)
+            #expect(steps.count == 6 && steps == steps.sorted(), "\(steps)")
+        }
+    }
+
+    /// However it came to the request, and whoever looks: in an event, and in its record.
+    @Test func aSecretThatIsTypedIsNotShown() async throws {
+        let web = try bench.web { $0.answer = { _ in "hunter2" } }
+        var given = RunRequest(server.url("/input"), input: "hunter2")
+        given.isInputSecret = true
+        var typed = try bench.web().request(server.url("/input"), input: "hunter2")
+        typed.isInputSecret = true
+        for events in [web.events(server.url("/sensitive")), try bench.web().events(typed)] {
+            var shown: [String] = []
+            for try await event in events {
+                if case .sent(let bytes, _) = event {
+                    shown.append(String(decoding: bytes, as: UTF8.self))
+                }
+            }
+            #expect(shown.last == "***" && !shown.joined().contains("hunter2"), "\(shown)")
+        }
+        let open = try await bench.web().events(server.url("/input"), input: "a").reduce(into: "") {
+            if case .sent(let bytes, _) = $1 { $0 += String(decoding: bytes, as: UTF8.self) }
+        }
+        #expect(open == server.url("/input?a") + "\r\n")
+        for (web, asked) in [(web, RunRequest(server.url("/sensitive"))), (web, given)] {
+            let lines = Recorder<String>()
+            var options = RecordOptions()
+            options.includesEvents = true
+            let writer = RecordWriter(options: options) {
+                lines.add(String(decoding: $0, as: UTF8.self))
+            }
+            _ = try await web.run([asked]).write(to: writer)
+            let sent = lines.values.filter { $0.contains(#""type":"request""#) }.joined()
+            #expect(sent.contains(#""raw":"***""#) && !sent.contains("hunter2"), "\(sent)")
+        }
+    }
+
+    @Test func requestsOfHTTPAreEvents() async throws {
+        let server = try LoopbackServer { peer in
+            _ = peer.readHeader()
+            peer.write("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        }
+        var sent: [String] = []
+        for try await event in try bench.web().events(server.url("/a", scheme: "http")) {
+            guard case .sent(let bytes, let method) = event else { continue }
+            sent.append("\(method ?? "") \(String(decoding: bytes.prefix(15), as: UTF8.self))")
+        }
+        #expect(sent == ["GET GET /a HTTP/1.1"])
     }
 
     // MARK: A run

@@ -36,6 +36,7 @@ import Testing
             $0.upload = .init(byteCount: -1, mediaType: "") { [] }
         },
         Part("offset") { $0.resumeOffset = -1 },
+        Part("state of other bytes") { ($0.resumeOffset, $0.bodyState) = (5, "\"etag\"") },
         Part("limit of the body") { $0.limits.bodyBytesMax = -1 },
         Part("limit of a line") { $0.limits.lineBytesMax = 0 },
         Part("limit of memory") { $0.limits.heldBytesMax = -1 },

@@ -146,6 +146,38 @@ struct ResponseTests {
         #expect(server.connections.isEmpty && names == ["authority.pem"])
     }
 
+    /// A reply of success that has no body, or a part of one, is no file.
+    @Test func whatIsNoWholeBodyIsNotAFile() async throws {
+        let server = try LoopbackServer { peer in
+            let head = peer.readHeader()
+            if head.contains("If-None-Match: \"v1\"") {
+                peer.write("HTTP/1.1 304 Not Modified\r\nETag: \"v1\"\r\n\r\n")
+            } else {
+                peer.write("HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 4\r\n\r\nbody")
+            }
+        }
+        let (web, file) = (try bench.web(), "\(bench.directory)/page")
+        defer { unlink(file) }
+        let url = server.url("/", scheme: "http")
+        let whole = try await web.download(url, to: file)
+        let validator = try #require(whole.head?.validator)
+        var request = try web.request(url)
+        request.validator = Request.Validator(validator, of: request.uri)
+        let same = try await web.download(request, to: file)
+        #expect(same.head?.isUnchanged == true && text(file) == "body")
+        for change in [{ $0.resumeOffset = 2 }, { $0.wantsHeadAlone = true }]
+            as [(inout Request) -> Void]
+        {
+            var request = try web.request(url)
+            change(&request)
+            let error = await #expect(throws: FetchError.self) {
+                try await web.download(request, to: file)
+            }
+            #expect(error?.outcome == .usage && text(file) == "body")
+        }
+        #expect(names == ["authority.pem", "page"])
+    }
+
     @Test func aURIIsTakenWhereAStringIs() async throws {
         let server = try LoopbackServer.capsule()
         let (web, uri) = (try bench.web(), try URI(parsing: server.url("/about")))

@@ -152,6 +152,28 @@ struct StreamTests {
         #expect(server.clientSockets == 0)
     }
 
+    @Test func aBodyThatPassesOverItsEndIsLate() async throws {
+        let server = try LoopbackServer { $0.hang() }
+        let limits = Limits(total: .milliseconds(100))
+        let error = await #expect(throws: FetchError.self) {
+            try await bench.web().withStream(to: place(server), limits: limits) { _ in
+                try? await Task.sleep(for: .seconds(600))
+                return "value"
+            }
+        }
+        #expect(error?.outcome == .timeout)
+        // One who cancels gets what there is.
+        let task = Task {
+            try await bench.web().withStream(to: place(server)) { _ in
+                try? await Task.sleep(for: .seconds(600))
+                return "value"
+            }
+        }
+        try server.waitForClient()
+        task.cancel()
+        #expect(try await task.value == "value")
+    }
+
     @Test func aPeerThatTakesNothingEndsAtTheLimit() async throws {
         let server = try LoopbackServer { $0.hangWithoutReading() }
         let found = try await outcome(server, Limits(idle: .milliseconds(100))) { stream in

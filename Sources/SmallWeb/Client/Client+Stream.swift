@@ -134,9 +134,15 @@ extension EventLoop {
                 }
             }
             do {
+                var isLate = false
                 while let result = try await group.next() {
                     group.cancelAll()
-                    if let result { return result }
+                    if let result {
+                        // It may have passed over its cancellation.
+                        if isLate { throw late }
+                        return result
+                    }
+                    isLate = !Task.isCancelled
                 }
             } catch  where Instant.now >= deadline && !Task.isCancelled {
                 throw late

@@ -92,7 +92,7 @@ public struct Client: Sendable {
 
     func request(_ asked: RunRequest) throws(FetchError) -> Request {
         var request = try fetcher.request(asked.url)
-        request.input = asked.input
+        (request.input, request.isInputSecret) = (asked.input, asked.isInputSecret)
         request.upload = asked.upload
         request.options = asked.options
         request.limits = asked.limits
@@ -132,7 +132,9 @@ public struct Client: Sendable {
 
     /// The events of a fetch of a request made by ``request(_:input:limits:)-(String,_,_)``.
     public func events(_ request: Request) -> Events {
-        Events(fetcher: fetcher, url: request.uri.description, request: .success(request))
+        Events(
+            fetcher: fetcher.reportingRequests, url: request.uri.description,
+            request: .success(request))
     }
 
     /// A fetch as an async sequence of events, ending with `Event.end(_:)`.
@@ -142,7 +144,7 @@ public struct Client: Sendable {
         _ url: String, input: String? = nil, limits: Limits = Limits()
     ) -> Events {
         Events(
-            fetcher: fetcher, url: url,
+            fetcher: fetcher.reportingRequests, url: url,
             request: Result { () throws(FetchError) in
                 try request(url, input: input, limits: limits)
             })

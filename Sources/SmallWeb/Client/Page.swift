@@ -28,7 +28,8 @@ public struct Page: Sendable {
     ///
     /// - Parameters:
     ///   - url: Its URL.
-    ///   - body: The body's bytes, in the charset of `mediaType`.
+    ///   - body: The body's bytes, in the charset of `mediaType`. Links of a menu are not read
+    ///     from it: a menu has `items`.
     ///   - mediaType: The media type of the body.
     ///   - items: The lines of a menu.
     /// - Throws: `bad-url`.
@@ -43,7 +44,7 @@ public struct Page: Sendable {
         self.init(ending, parts, .builtIn)
     }
 
-    /// The page's URL, after redirects.
+    /// The page's URL, after redirects; without input, which is not a part of it.
     public var url: String { ending.uri.description }
 
     /// `ok`, or the reason for a refusal, such as `permanent-failure` or `needs-input`.

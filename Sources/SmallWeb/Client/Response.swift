@@ -158,11 +158,13 @@ extension Client {
     /// Saves the body of a page as a file, which appears with all of its bytes or not at all.
     ///
     /// Bytes go to a new file in the same directory. Links lead to the file that is replaced, and
-    /// whose permissions stay. Menus are saved as received. Blocks the client's thread for each
+    /// whose permissions stay. It stays as it is if the reply says that nothing has changed
+    /// (`Head.isUnchanged`). Menus are saved as received. Blocks the client's thread for each
     /// write.
     ///
     /// - Throws: The reason for a missing or incomplete reply, and that of a refusal; `write` if
-    ///   the file cannot be made, or is a directory, device or pipe.
+    ///   the file cannot be made, or is a directory, device or pipe; `usage` for a request of a
+    ///   head alone, or of the rest of a body: ``response(_:isolation:)`` has the bytes of that.
     @discardableResult
     public func download(
         _ request: Request, to path: String
@@ -171,12 +173,18 @@ extension Client {
         request.wantsRawBody = true
         request.wantsItems = false
         do throws(FetchError) {
+            guard request.resumeOffset == nil, !request.wantsHeadAlone else {
+                throw usageError(
+                    "a file has all of a body, and the request asks for "
+                        + (request.wantsHeadAlone ? "none of it" : "the rest"),
+                    hint: "read the response, and write what you keep")
+            }
             let file = try Download(path)
             let ending = try await fetcher.run(request) { event throws(FetchError) in
                 if case .body(let bytes) = event { try file.write(bytes) }
             }
             try Response.check(ending)
-            try file.commit()
+            if !(ending.head?.isUnchanged ?? false) { try file.commit() }
             return ending
         } catch {
             throw error.of(error.url ?? request.uri.description)

@@ -206,7 +206,7 @@ extension Client {
         /// One run in progress.
         public typealias Iterator = Client.Iterator<FetchResult>
 
-        let client: Client
+        package let client: Client
         let policy: RunPolicy
         let onEvent: (@Sendable (RunOptions.Event) -> Void)?
         let source: @Sendable (RunJobs) -> any Source

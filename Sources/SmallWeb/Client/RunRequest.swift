@@ -9,6 +9,8 @@ public struct RunRequest: Sendable {
     public var url: String
     /// Input that a server asked for, or is sent: search words, an answer, a body.
     public var input: [UInt8]?
+    /// True if ``input`` must not be shown or kept.
+    public var isInputSecret = false
     /// Data to store on the server. It is retried if it can be read again, and only by
     /// ``RunOptions/retriesData`` once the server may have it.
     public var upload: Request.Upload?

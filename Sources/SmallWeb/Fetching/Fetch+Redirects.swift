@@ -62,9 +62,11 @@ extension Fetch {
         let nextWay = try fetcher(for: request).checkWay(
             from: request, to: next, by: fetcher(for: next))
         let options = fetcher.options
-        let opens = await options.opens?(redirect) ?? true
-        guard opens, try await ask(options.mayFollow, redirect) ?? true else {
+        guard await options.opens?(redirect) ?? true else {
             throw .redirect("the program may not open \(next.uri.display)")
+        }
+        guard try await ask(options.mayFollow, redirect) ?? true else {
+            throw .redirect("the redirect to \(next.uri.display) was not allowed")
         }
         if await reach.refuses(next, isDirect: nextWay == .direct, fetcher, by: deadline) {
             throw FetchError(
@@ -94,6 +96,7 @@ extension Fetch {
         }
         request.input = Array(text.utf8)
         request.isInputSecret = head.wantsSensitiveInput
+        log.beginHop()
         return true
     }
 
@@ -167,7 +170,8 @@ public struct RedirectPolicy: Sendable, Hashable {
     package var judges = false
     /// Most redirects in a row (the Gemini specification's figure).
     public var limit = 5
-    /// Schemes that a redirect may lead to from another one; empty for none.
+    /// Schemes that a redirect may lead to from another one; empty for none. A port of another
+    /// service, such as SMTP's, is refused all the same.
     public var otherSchemes: Set<String> = []
 
     /// True to refuse redirects to an address of this machine or of a private network, unless the

@@ -310,11 +310,14 @@ struct Fetch {
     private func hop(_ handler: any ProtocolHandler) throws(FetchError) -> Hop {
         let emit = emit
         let fetcher = reach.applied(to: try fetcher(for: request))
+        let hidesInput = request.isInputSecret && request.input != nil
         let hop = Hop(
             fetcher, request.scheme, request.limits, by: deadline
         ) { event async throws(FetchError) in
             guard case .sent(let bytes, let method) = event else { return try await emit(event) }
-            try await emit(.sent(handler.redacted(bytes), method: method))
+            // The input may be in any form, and in pieces.
+            let shown = hidesInput ? SecretMask.mark : handler.redacted(bytes)
+            try await emit(.sent(shown, method: method))
         }
         hop.isOfProgram = handler.programVersion != nil
         if hop.isOfProgram { hop.secrets = request.secretValues }

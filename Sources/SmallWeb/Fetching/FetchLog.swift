@@ -46,6 +46,12 @@ package final class FetchLog {
         programConnections = nil
     }
 
+    /// The same URL is asked again within a fetch.
+    func beginHop() {
+        (connection, head) = (nil, nil)
+        timings.beginHop()
+    }
+
     /// Notes a note that comes now.
     ///
     /// - Returns: The note to pass on; `nil` beyond the limits: some plugins send notes without

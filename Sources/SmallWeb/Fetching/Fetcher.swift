@@ -39,7 +39,7 @@ package final class Fetcher: Sendable {
     package let registry: Registry
     package let options: Options
     package let loop: EventLoop
-    let sessions = TLSSessionCache()
+    let sessions: TLSSessionCache
     /// Keeps the loop's thread running, where the loop has one of its own.
     let thread: LoopThread?
 
@@ -51,7 +51,11 @@ package final class Fetcher: Sendable {
         self.init(registry: registry, options: options, loop: thread.loop, thread: thread)
     }
 
-    private init(registry: Registry, options: Options, loop: EventLoop, thread: LoopThread?) {
+    private init(
+        registry: Registry, options: Options, loop: EventLoop, thread: LoopThread?,
+        sessions: TLSSessionCache = TLSSessionCache()
+    ) {
+        self.sessions = sessions
         self.registry = registry
         self.options = options
         self.loop = loop
@@ -78,6 +82,14 @@ package final class Fetcher: Sendable {
         var options = options
         change(&options)
         return Fetcher(registry: registry, options: options, loop: loop, thread: thread)
+    }
+
+    /// A copy that reports the requests of HTTP as events, too.
+    var reportingRequests: Fetcher {
+        var options = options
+        options.http.reportsRequests = true
+        return Fetcher(
+            registry: registry, options: options, loop: loop, thread: thread, sessions: sessions)
     }
 
     /// A copy with the rules for `uri`, the target of a redirect.

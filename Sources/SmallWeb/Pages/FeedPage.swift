@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
 package import SmallWebFormats
+package import SmallWebText
 
 extension FeedDocument {
     /// The document as a page of links, each with its day and title.

@@ -31,7 +31,8 @@ public struct Link: Sendable, Hashable {
     /// leaves out.
     public var url: String { uri?.description ?? "" }
 
-    /// The label; may be empty, and may hold control characters.
+    /// The label; may be empty, and may hold control characters. An entry of a feed has its date
+    /// before its title (`2026-01-02 Title`), if it has one.
     public var label: String { String(decoding: text, as: UTF8.self) }
 
     /// A link that was not read from a page, for previews and tests.

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 internal import SmallWebTransport
 
 /// A run over any number of requests: takes them from its source while there is room, starts them

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 
 /// The exit status of a run, made of what is missing: 0 if and only if nothing is.
 package struct Verdict: Sendable {

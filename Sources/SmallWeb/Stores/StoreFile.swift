@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 
 /// A file of the user that processes read and change: known hosts, bookmarks, bindings, history.
 ///

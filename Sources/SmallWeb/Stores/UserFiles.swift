@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 
 /// The user's own files, by the XDG Base Directory Specification.
 package enum UserFiles {

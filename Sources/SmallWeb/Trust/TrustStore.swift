@@ -158,7 +158,8 @@ public struct TrustStore: Sendable {
             }
         }
         throw FetchError(
-            .write, .tls, "the keys of \(endpoint) change all the time in the trust store")
+            .write, .tls,
+            "the trust store has not taken the key of \(endpoint) in \(Self.changesMax) trials")
     }
 
     /// Looks up and judges at most this often: first, for a question, after its answer, and when

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
 package import SmallWeb
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 
 /// The pages of a user: archives `pages-N.warc.gz` with their indexes, of which a run adds to one.
 package final class PageCache: Sendable {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 package import SmallWeb
-package import SmallWebCore
+internal import SmallWebCore
+package import SmallWebText
 internal import SmallWebTransport
 
 extension Network {

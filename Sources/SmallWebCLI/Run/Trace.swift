@@ -6,7 +6,6 @@ struct Trace: EventSink {
     let url: String
     let messages: Messages
     let isVerbose: Bool
-    let hidesInput: Bool
 
     func take(_ event: Event) {
         if case .note(let note) = event { messages.note(url, note) }
@@ -14,17 +13,16 @@ struct Trace: EventSink {
             messages.pinned(connection.endpoint.description)
         }
         guard isVerbose else { return }
-        for (mark, line) in Self.lines(event, hidesInput: hidesInput) {
-            messages.trace(mark, line)
-        }
+        for (mark, line) in Self.lines(event) { messages.trace(mark, line) }
     }
 
-    private static func lines(_ event: Event, hidesInput: Bool) -> [(Character, String)] {
+    private static func lines(_ event: Event) -> [(Character, String)] {
         switch event {
         case .connecting(_, let address): [("*", "connecting to \(address)")]
         case .connected(let connection): lines(connection).map { ("*", $0) }
         case .sent(let bytes, _):
-            lines(hidesInput ? Array("(input not shown)".utf8) : bytes).map { (">", $0) }
+            bytes == SecretMask.mark
+                ? [(">", "(input not shown)")] : lines(bytes).map { (">", $0) }
         case .redirect(let redirect):
             received(redirect.header)
                 + [

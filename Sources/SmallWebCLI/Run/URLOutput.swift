@@ -41,7 +41,8 @@ final class URLOutput: Output {
     /// Consumers of one exchange's events. Answering a prompt starts a new exchange.
     private struct Attempted {
         let request: Request
-        let hidesInput: Bool
+        /// True for input that was typed unseen, which may be asked for again.
+        let isUnseen: Bool
         let sink: BodySink
         /// `nil` if there is nothing to draw on.
         let meter: ProgressMeter?
@@ -87,7 +88,7 @@ final class URLOutput: Output {
                 max(0, $0 - part.left.count)
             }
         }
-        return skipped(request).map(Step.end) ?? open(request, on: job.fetcher, hidesInput: false)
+        return skipped(request).map(Step.end) ?? open(request, on: job.fetcher)
     }
 
     /// The result of `--skip-existing`, if the file exists.
@@ -154,7 +155,9 @@ final class URLOutput: Output {
         self.recorder = recorder
     }
 
-    private func open(_ request: Request, on fetcher: Fetcher, hidesInput: Bool) -> Step {
+    private func open(
+        _ request: Request, on fetcher: Fetcher, isUnseen: Bool = false
+    ) -> Step {
         let (messages, log) = (context.messages, log ?? FetchLog(request.uri))
         let sink = BodySink(
             plan, target: target, uri: log.origin, offset: request.resumeOffset ?? 0,
@@ -165,10 +168,9 @@ final class URLOutput: Output {
         if context.settings.messages.showsTrace {
             watchers.append(
                 Trace(
-                    url: url, messages: messages, isVerbose: context.settings.messages.isVerbose,
-                    hidesInput: hidesInput))
+                    url: url, messages: messages, isVerbose: context.settings.messages.isVerbose))
         }
-        if let recorder { watchers += recorder.sinks(hidesInput: hidesInput) }
+        if let recorder { watchers += recorder.sinks }
         var meter: ProgressMeter?
         if context.progress != .none || context.meter != nil {
             let drawn = ProgressMeter(
@@ -182,7 +184,7 @@ final class URLOutput: Output {
         } else if let headers = context.headers {
             watchers.append(headers)
         }
-        attempted = Attempted(request: request, hidesInput: hidesInput, sink: sink, meter: meter)
+        attempted = Attempted(request: request, isUnseen: isUnseen, sink: sink, meter: meter)
         meter?.start(context.progress, on: fetcher.loop)
         return .fetch(
             Reply(
@@ -252,7 +254,7 @@ final class URLOutput: Output {
 
     func step(after ending: Ending, _ fetcher: Fetcher) throws(FetchError) -> Step {
         guard ending.outcome == .needsInput, let attempted,
-            attempted.request.input == nil || attempted.hidesInput,
+            attempted.request.input == nil || attempted.isUnseen,
             fetcher.registry[ending.uri.scheme]?.scheme.input != nil,
             let head = ending.head, settings.fetch.promptsAllowed, Prompt.isPossible,
             // The prompt itself is the result of `head`.
@@ -271,7 +273,7 @@ final class URLOutput: Output {
         try plan.configure(&request, fetcher.registry)
         request.input = answer
         request.isInputSecret = head.wantsSensitiveInput
-        return open(request, on: fetcher, hidesInput: head.wantsSensitiveInput)
+        return open(request, on: fetcher, isUnseen: head.wantsSensitiveInput)
     }
 
     // MARK: The end

@@ -274,8 +274,8 @@ final class SubscriptionOutput<Run: SubscriptionRun>: Output, EventSink {
         if settings.showsTrace {
             watchers.insert(
                 Trace(
-                    url: asked.url ?? "", messages: messages, isVerbose: settings.isVerbose,
-                    hidesInput: false), at: 0)
+                    url: asked.url ?? "", messages: messages, isVerbose: settings.isVerbose),
+                at: 0)
         }
         return Reply(to: request, log, fetcher.registry, watchers: watchers)
     }

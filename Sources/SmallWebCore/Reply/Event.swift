@@ -14,7 +14,8 @@ public enum Event: Sendable {
     case connecting(Endpoint, address: String)
     /// A connection is there; also one whose key was refused.
     case connected(Connection)
-    /// Request bytes as they went out, in one piece; the method where the protocol has methods.
+    /// Request bytes as they went out, in one piece, with `***` for secrets, or for all of them if
+    /// the input is one; the method where the protocol has methods.
     case sent([UInt8], method: String? = nil)
     /// A redirect is followed.
     indirect case redirect(Ending.Redirect)

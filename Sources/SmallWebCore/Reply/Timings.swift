@@ -3,8 +3,8 @@
 extension Ending {
     /// Durations from the start of a fetch to its steps, by curl's names.
     ///
-    /// Steps after `redirect` belong to the hop that followed the last redirect. `nil` for a step
-    /// that has not happened, or was not needed.
+    /// Steps after `redirect` belong to the last hop: that of the last redirect, or of an answer.
+    /// `nil` for a step that has not happened, or was not needed.
     public struct Timings: Sendable, Hashable {
         /// Unix time of the start, with its fraction.
         public let startTime: Double
@@ -38,8 +38,7 @@ extension Ending {
             switch event {
             case .redirect:
                 redirect = time(.now)
-                (nameLookup, connect, proxy) = (nil, nil, nil)
-                (appConnect, preTransfer, startTransfer) = (nil, nil, nil)
+                beginHop()
             case .connected(let connection):
                 nameLookup = time(connection.moments.resolved)
                 connect = time(connection.moments.connected)
@@ -50,6 +49,12 @@ extension Ending {
                 if startTransfer == nil { startTransfer = time(.now) }
             default: break
             }
+        }
+
+        /// Forgets the steps of a hop that another one follows.
+        package mutating func beginHop() {
+            (nameLookup, connect, proxy) = (nil, nil, nil)
+            (appConnect, preTransfer, startTransfer) = (nil, nil, nil)
         }
 
         package mutating func end() { total = time(.now) }

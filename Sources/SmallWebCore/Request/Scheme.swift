@@ -43,7 +43,7 @@ public struct Scheme: Sendable, Hashable {
     public enum HostForm: String, Sendable, Hashable {
         /// Every URL has one.
         case required
-        /// A URL may have none.
+        /// A URL may have none; the path of `x:///a` is then `///a`.
         case optional
         /// None, or a name that only the plugin understands: it stays as it was written.
         case verbatim

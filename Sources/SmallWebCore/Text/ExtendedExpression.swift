@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
 
 /// A POSIX extended regular expression, as regcomp(3) reads it in the locale C with GNU's escapes,
 /// without back-references. It finds only the existence of a match, in time at most the number of

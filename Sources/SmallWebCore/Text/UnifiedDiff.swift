@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: MIT
-package import SmallWebCore
 
 /// The difference of two texts in the unified format of diff(1), with three lines of context. Pure.
 package enum UnifiedDiff {

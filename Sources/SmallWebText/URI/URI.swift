@@ -8,32 +8,38 @@
 /// ``removingDotSegments()``, because they are significant in a gopher selector or a git path.
 @dynamicMemberLookup
 public struct URI: Sendable, Hashable, CustomStringConvertible {
-    /// The components of a URI.
+    /// The components of a URI, which are those of a parsed one: another URI is made by
+    /// ``resolving(_:keepsDotSegments:)``, ``replacingHost(_:)`` or ``init(parsing:)``, which check
+    /// it.
     public struct Properties: Sendable, Hashable {
         /// Lower case.
-        public var scheme: String
+        public package(set) var scheme: String
         /// As written, still percent-encoded; `nil` when there is no `@`.
-        public var userinfo: String?
+        public package(set) var userinfo: String?
         /// Lower case, decoded, IPv6 without its brackets; `nil` when there is no authority. May
         /// hold non-ASCII letters until the fetcher replaces it by its A-labels.
-        public var host: String?
+        public package(set) var host: String?
         /// 1 to 65535; `nil` when absent or empty.
-        public var port: UInt16?
+        public package(set) var port: UInt16?
         /// Percent-encoded, empty or beginning with `/` whenever there is a host.
-        public var path: String
+        public package(set) var path: String
         /// Percent-encoded, without `?`; `nil` differs from empty.
-        public var query: String?
+        public package(set) var query: String?
         /// Percent-encoded, without `#`.
-        public var fragment: String?
+        public package(set) var fragment: String?
     }
 
     @usableFromInline var parts: Shared<Properties>
 
-    /// A property, or its change.
+    /// A property.
     @inlinable
-    public subscript<Value>(
-        dynamicMember path: WritableKeyPath<Properties, Value>
-    ) -> Value {
+    public subscript<Value>(dynamicMember path: KeyPath<Properties, Value>) -> Value {
+        @inline(__always) _read { yield parts.value[keyPath: path] }
+    }
+
+    /// A property, or its change, which is not checked.
+    @inlinable
+    package subscript<Value>(dynamicMember path: WritableKeyPath<Properties, Value>) -> Value {
         @inline(__always) _read { yield parts.value[keyPath: path] }
         @inline(__always) _modify { yield &parts.value[keyPath: path] }
     }
