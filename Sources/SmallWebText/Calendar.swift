@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 
 /// A day of the Gregorian calendar. Pure.
-public struct CivilDay: Sendable, Hashable, CustomStringConvertible {
+public struct CivilDay: Sendable, Hashable, Comparable, CustomStringConvertible {
     /// 1 to 9999.
     public let year: Int
     /// 1 to 12.
@@ -15,6 +15,9 @@ public struct CivilDay: Sendable, Hashable, CustomStringConvertible {
         "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
     private static let weekdays = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+
+    /// True for an earlier day.
+    public static func < (day: CivilDay, other: CivilDay) -> Bool { day.number < other.number }
 
     /// `nil` outside the years 1 to 9999, and for a day that does not exist, such as 30 February.
     public init?(year: Int, month: Int, day: Int) {

@@ -44,6 +44,24 @@ internal import Testing
         }
     }
 
+    @Test(arguments: [
+        (atom, "application/atom+xml"),
+        ("=> 1.gmi 2024-04-07 - One\n=> 2.gmi Two 2024-04-08\n", "text/gemini"),
+        ("- [2024-04-07: One](1.gmi)\n", "text/markdown"),
+    ])
+    func aDatedLinkHasItsDay(_ text: String, _ type: String) throws {
+        let mediaType = try #require(MediaType(parsing: type + "; charset=utf-8"))
+        let page = try Page("gemini://h.test/log/", Array(text.utf8), mediaType)
+        let link = try #require(page.links.first)
+        #expect(link.day == CivilDay(year: 2024, month: 4, day: 7) && link.title == "One")
+        #expect(link.url == "gemini://h.test/log/1.gmi" && link.label.hasPrefix("2024-04-07"))
+        for other in page.links.dropFirst() {
+            #expect(other.day == nil && other.title == other.label)
+        }
+        let later = try #require(CivilDay(year: 2025, month: 1, day: 1))
+        #expect(try #require(link.day) < later)
+    }
+
     @Test func whatIsNoFeedIsText() throws {
         #expect(try read([Array("<html><p>x\n".utf8)[...]], "text/xml") == ["1 text "])
         for text in ["<a>\n<b/>\n</a>\n", "", "{\n}\n"] {

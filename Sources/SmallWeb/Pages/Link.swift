@@ -31,9 +31,17 @@ public struct Link: Sendable, Hashable {
     /// leaves out.
     public var url: String { uri?.description ?? "" }
 
-    /// The label; may be empty, and may hold control characters. An entry of a feed has its date
-    /// before its title (`2026-01-02 Title`), if it has one.
+    /// The label; may be empty, and may hold control characters.
     public var label: String { String(decoding: text, as: UTF8.self) }
+
+    /// The day that the label begins with (`2026-01-02 Title`), as those of gemlogs do, and of
+    /// the entries of feeds that have a time (in UTC); `nil` for another label.
+    public var day: CivilDay? { DatedText(label: text[...])?.day }
+
+    /// The label without its ``day`` and what separates them.
+    public var title: String {
+        String(decoding: DatedText(label: text[...])?.rest ?? text, as: UTF8.self)
+    }
 
     /// A link that was not read from a page, for previews and tests.
     ///

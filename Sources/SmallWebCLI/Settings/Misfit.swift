@@ -160,6 +160,15 @@ extension Settings {
 }
 
 extension Registry {
+    /// True if a URL asks for an archive of its files, which is not compressed.
+    func isTar(_ url: String) -> Bool {
+        guard let uri = try? URI(parsing: url), let query = uri.query,
+            let options = self[uri.scheme]?.handler.options(of: uri.scheme),
+            options.contains(where: { $0.urlKey == "tar" })
+        else { return false }
+        return query.split(separator: "&").contains { $0 == "tar" || $0 == "tar=1" }
+    }
+
     /// True if requests of a scheme can have `--header`.
     func hasHeaderFields(_ scheme: String) -> Bool {
         guard let handler = self[scheme]?.handler, handler.programVersion == nil

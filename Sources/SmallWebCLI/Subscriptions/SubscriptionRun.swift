@@ -74,13 +74,13 @@ final class Subscription {
     /// servers.
     var isKept: Bool { settings.archive.replayed.isEmpty || settings.feeds.stateFile != nil }
 
-    /// With `--news`: true if the failure of a page has lasted, or is of no server.
+    /// With `--news`: true if the failure of a page has lasted, or is one that stays.
     func lasts(_ outcome: Outcome, _ key: String?) -> Bool {
-        let ownMistakes: [Outcome] = [
+        let lasting: [Outcome] = [
             .usage, .badURL, .unsupportedScheme, .notBuiltIn, .identityUnusable, .read, .write,
             .untrusted, .trustChanged,
         ]
-        return ownMistakes.contains(outcome)
+        return lasting.contains(outcome)
             || (key.flatMap { state[$0] }?.failures ?? 0) + 1 >= settings.feeds.failuresMax
     }
 

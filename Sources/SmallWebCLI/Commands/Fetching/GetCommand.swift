@@ -61,12 +61,13 @@ struct GetCommand: Sendable {
         if let name = settings.fetch.missingFile {
             try settings.note("--time-cond: there is not a file \(name): everything is fetched")
         }
-        if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }),
-            case .flag(true)? = settings.fetch.options["tar"]
-        {
-            let url = settings.url(operands.first ?? "URL", try settings.registry())
-            throw usageError(
-                "\(file) would not be compressed", hint: Advice.compressedTar(url, file))
+        if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }) {
+            let registry = try settings.registry()
+            let url = operands.map { settings.url($0, registry) }.first(where: registry.isTar)
+            if let url {
+                throw usageError(
+                    "\(file) would not be compressed", hint: Advice.compressedTar(url, file))
+            }
         }
         if settings.output.tagFile != nil, operands.count > 1 || Self.hasList(operands) {
             throw usageError("--etag-save is for one URL", hint: Advice.manyTags)
