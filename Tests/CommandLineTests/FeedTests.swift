@@ -173,6 +173,20 @@ final class ChangingCapsule: Sendable {
                     + "=> gopher://127.0.0.1/7/s 2024-04-03 Search\n"))
     }
 
+    @Test func aSoleFeedIsCutWhereItIsAskedFor() throws {
+        let entries = (1...3).map { number in
+            "<entry><title>T\(number)</title><link href='http://h.test/\(number)'/>"
+                + "<updated>2024-04-0\(number)T00:00:00Z</updated></entry>"
+        }
+        let feed = "<feed xmlns='http://www.w3.org/2005/Atom'>\(entries.joined())</feed>"
+        let capsule = try ChangingCapsule(["/f": "20 application/atom+xml\r\n" + feed])
+        for (words, count) in [([], 3), (["--max-entries", "1"], 1), (["--max-entries", "9"], 3)] {
+            let result = try smallweb.run(["feed"] + words + [capsule.place + "/f"])
+            #expect(result.text.split(separator: "<entry>").count == count + 1)
+            #expect(result.status == 0 && result.text.contains("T3"), "\(result.text)")
+        }
+    }
+
     @Test func aFeedPassesThroughAlone() throws {
         let document = "<?xml version='1.0'?>\r\n<feed xmlns='http://www.w3.org/2005/Atom'/>\0\n"
         let capsule = try ChangingCapsule([

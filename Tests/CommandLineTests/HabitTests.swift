@@ -166,7 +166,7 @@ import Testing
         ("explain 51", "hint: 'smallweb help exit-status' explains"),
         ("--under Install gemini://h.test/", "hint: 'smallweb get --render markdown URL' | awk"),
         ("config path", "settings are lines such as"),
-        ("-P d gopher://127.0.0.1:1/", "--output-dir is for files, which -o names"),
+        ("-P d gopher://127.0.0.1:1/", "--output-dir is for files, as -O and -o write them"),
         ("-R gopher://127.0.0.1:1/", "--remote-time is for files"),
         ("links --if-changed gopher://127.0.0.1:1/", "--if-changed is for files"),
         ("-z missing http://127.0.0.1:1/", "there is not a file missing"),
@@ -183,6 +183,18 @@ import Testing
         ("get --tar -o a.tar.gz git://h.test/r", "| gzip > a.tar.gz"),
         ("get -d a -d @x http://h.test/", "give it once"),
         ("get -C 5 --render html gopher://h.test/", "exclude each other"),
+        ("-O - http://h.test/", "\nhint: -o FILE writes the body to FILE; without -o and -O it"),
+        ("-c jar http://h.test/", "no cookies are kept"),
+        ("-R html http://h.test/", "hint: -R keeps the server's time"),
+        ("--format markdown http://h.test/", "hint: --render text, html or markdown lays"),
+        ("--dump http://h.test/", "hint: --render text"), ("localhost", "hint: gemini://localhost"),
+        ("feed -n 5 http://h.test/", "hint: --max-entries"),
+        ("put -t x titan://h.test/", "hint: --token-file"),
+        ("diff http://h.test/a http://h.test/b", "hint: 'smallweb watch --diff URL' shows"),
+        ("git://h.test/r#v1:a/b", "hint: git://h.test/r//a/b?ref=v1\n"),
+        ("git+https://h.test/r#v1", "hint: git+https://h.test/r?ref=v1\n"),
+        ("-F a=b http://h.test/", "(multipart) are not made"),
+        ("-E missing --key k gemini://h.test/", "cannot read missing: no such file"),
     ])
     func wordsThatMeanSomethingElseAreAnswered(_ line: String, _ answer: String) throws {
         let result = try smallweb.run(line.split(separator: " ").map(String.init))

@@ -155,10 +155,12 @@ struct ArgumentParser {
         }
     }
 
-    /// Refuses `-O FILE URL` and `-i FILE URL`, where wget's letter takes a value and ours none.
+    /// Refuses `-O FILE URL` and the like, where the letter of curl or wget takes a value and ours
+    /// none.
     private func refuseValue(of letter: Character) throws(FetchError) {
-        guard letter == "O" || letter == "i", let word = arguments.first, !word.hasPrefix("-"),
-            !word.contains(text: ":"), !OperandSource.isList(word),
+        guard "OicR".contains(letter), let word = arguments.first,
+            !word.hasPrefix("-") || letter == "O" && word == "-",
+            !word.contains(text: ":"), word == "-" || !OperandSource.isList(word),
             (settings.invocation.operands + arguments).contains(where: { $0.contains(text: "://") }
             ),
             command != nil || Command.named(word) == nil

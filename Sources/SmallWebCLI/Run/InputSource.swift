@@ -36,7 +36,7 @@ enum InputSource {
                 })
             return try FileBytes.read(file.borrowed, limit: bytesMax, by: patience.call)
         } catch {
-            throw failure(error, of: name, "cannot read the input from \(self.name(of: name))")
+            throw failure(error, of: name, "cannot read \(self.name(of: name))")
         }
     }
 

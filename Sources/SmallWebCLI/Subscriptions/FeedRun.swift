@@ -22,7 +22,8 @@ final class FeedRun: SubscriptionRun {
         rules.heading = settings.heading
         rules.takesUndated = settings.takesUndated
         rules.entriesMax = settings.entriesMax
-        passesDocuments = isOnly && settings.format == nil
+        let isChanged = context.settings.invocation.on.contains(.maxEntries)
+        passesDocuments = isOnly && settings.format == nil && !isChanged
         rules.readsDocuments = !passesDocuments
         self.rules = rules
         subscription = try Subscription(.feed, context, file)
@@ -70,6 +71,9 @@ final class FeedRun: SubscriptionRun {
         }
         var entries = FeedEntries(countMax: rules.entriesMax)
         for entry in reader.newest() { entries.add(entry) }
+        if !reader.undated.isEmpty, !subscription.hasState {
+            subscription.messages.warning(Advice.undated(name))
+        }
         for entry in reader.undated {
             var entry = entry
             entry.time =

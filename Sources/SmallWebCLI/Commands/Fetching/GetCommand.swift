@@ -56,10 +56,16 @@ struct GetCommand: Sendable {
             let option = Rule.aboutFiles.first(where: settings.invocation.on.contains)
         {
             try settings.note(
-                "--\(option.rawValue) is for files, which -o names: bodies go to standard output")
+                "--\(option.rawValue) is for files, as -O and -o write them: "
+                    + "bodies go to standard output")
         }
         if let name = settings.fetch.missingFile {
             try settings.note("--time-cond: there is not a file \(name): everything is fetched")
+        }
+        for url in operands where url.contains("#") {
+            if let hint = Advice.version(inFragmentOf: url, try settings.registry()) {
+                throw usageError("what is behind # in \(url) would not be sent", hint: hint)
+            }
         }
         if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }) {
             let registry = try settings.registry()

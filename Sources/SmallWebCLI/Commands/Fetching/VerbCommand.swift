@@ -55,6 +55,11 @@ private struct VerbCommand {
                 "\(verb.name) does not take \"\(operands.last ?? "")\"",
                 hint: "usage: smallweb \(verb.synopsis)")
         }
+        if let other = words.dropFirst().first, other.contains(text: "://") {
+            throw usageError(
+                "\(verb.name) takes versions of one repository, and \"\(other)\" is a URL",
+                hint: Advice.wayOut(verb.name))
+        }
         var settings = settings
         try settings.fetch.readLists()
         var asked = try repository(url, settings).adding(

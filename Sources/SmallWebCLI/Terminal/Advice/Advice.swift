@@ -30,6 +30,22 @@ enum Advice {
             + "smallweb trust import --from av-98 -"
     }
 
+    static func undated(_ name: String) -> String {
+        "\(name): what has no date gets 1970-01-01; --state FILE remembers when it was first seen"
+    }
+
+    /// The URL of what stands behind `#` of a repository, as in VERSION or VERSION:PATH; `nil` for
+    /// another URL.
+    static func version(inFragmentOf url: String, _ registry: Registry) -> String? {
+        guard let uri = try? URI(parsing: url), let fragment = uri.fragment, !fragment.isEmpty,
+            registry[uri.scheme]?.scheme.hasReferences ?? false, uri.query == nil,
+            !uri.path.contains(text: "//")
+        else { return nil }
+        let parts = fragment.split(separator: ":", maxSplits: 1)
+        return uri.withoutFragment.description + (parts.count == 2 ? "//\(parts[1])" : "")
+            + "?ref=\(parts.first ?? "HEAD")"
+    }
+
     static func compressedTar(_ url: String, _ file: String) -> String {
         "smallweb get \(quoted(URI.display(url))) | gzip > \(quoted(file))"
     }

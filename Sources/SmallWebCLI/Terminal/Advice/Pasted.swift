@@ -188,7 +188,7 @@ extension Advice {
     private static func server(_ text: String, _ registry: Registry) -> String? {
         let place = text.drop { $0 == "/" }
         guard ![1, 3].contains(text.count - place.count), !".~@".contains(place.first ?? "."),
-            place.utf8.contains(where: { ":/.@".utf8.contains($0) })
+            place == "localhost" || place.utf8.contains(where: { ":/.@".utf8.contains($0) })
         else { return nil }
         let parts = place.split(separator: "@", maxSplits: 1)
         guard parts.count == 2, !parts[0].contains("/") else {
