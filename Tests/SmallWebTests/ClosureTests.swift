@@ -84,6 +84,11 @@ struct ClosureTests {
         }
         #expect(try await web.fetch(strange.url("/")).outcome == .redirectRefused)
         #expect(asked.values.isEmpty)
+        // Nor about one too many.
+        let error = await #expect(throws: FetchError.self) {
+            try await web.fetch(server.url("/redirect/9"))
+        }
+        #expect(error?.outcome == .tooManyRedirects && asked.values.count == 5)
     }
 
     // MARK: Answers

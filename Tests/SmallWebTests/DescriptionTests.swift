@@ -167,6 +167,7 @@ import Testing
                 #expect(isLine || way.hasPrefix("dump of"), "\(text)")
             }
         }
+        #expect("\(page.ending)" == "ok \(page.url)")
         #expect("\(page)".contains("/1k, ok, ") && "\(page)".contains("\(page.body.count) bytes"))
         #expect("\(results[0])" == "0: \(page)")
         #expect("\(connection)".contains("TLSv1.3, first-use"))

@@ -327,7 +327,7 @@ struct HTTPTests {
         let facts = try #require(connection.tls)
         #expect(connection.endpoint.host == "site.test")
         #expect(connection.address == "127.0.0.1")
-        #expect(connection.trust?.verdict == .ca)
+        #expect(connection.trust?.verdict == .ca && connection.tls?.authority == .vouched)
         #expect(facts.version == "TLSv1.3")
         #expect(facts.serverName == "site.test")
         #expect(facts.certificate.sha256 == certificate.sha256)

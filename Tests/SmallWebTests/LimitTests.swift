@@ -50,7 +50,22 @@ struct LimitTests {
             $0.limits.bodyBytesMax = nil
         }
         #expect(played.error?.outcome == .timeout)
+        #expect(played.error?.phase == (path == "/silent" ? .header : .body))
         #expect(server.clientSockets == 0)
+    }
+
+    /// Before its head, the body has not begun: for every limit and scheme.
+    @Test(arguments: Registry.builtIn.schemes.filter { $0.transport == .tcp }.map(\.name))
+    func aServerThatSaysNothingHasNoBody(_ scheme: String) async throws {
+        let server = try LoopbackServer { peer in peer.hang() }
+        for limit in [\.idleSeconds, \.totalSeconds] as [WritableKeyPath<Limits, Double?>] {
+            let played = await bench.play(server.url("/a//b", scheme: scheme)) {
+                ($0.limits.idleSeconds, $0.limits.totalSeconds) = (nil, nil)
+                $0.limits[keyPath: limit] = 0.1
+            }
+            #expect(played.error?.outcome == .timeout, "\(scheme)")
+            #expect(played.error?.phase == .header, "\(scheme)")
+        }
     }
 
     /// A time that is 0 or less is no time, of every limit and for every kind of scheme.

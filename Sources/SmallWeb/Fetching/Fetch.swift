@@ -129,8 +129,8 @@ struct Fetch {
             redirect = Ending.Redirect(
                 status: head.status, from: request.uri, to: next.uri,
                 isPermanent: head.isPermanentRedirect)
-            try await checkWay(to: next, redirect)
             try check(next, hops: hops)
+            try await checkWay(to: next, redirect)
         } catch  where error.outcome == .redirectRefused {
             // The reply stands; only following it is refused.
             if policy.follows { try await emit(.head(head)) }
@@ -157,11 +157,12 @@ struct Fetch {
             return error
         }
         let limits = request.limits
-        var (result, seconds) = (error, limits.connectSeconds ?? 0)
+        let phase = error.phase == .body && log.head == nil ? .header : error.phase
+        var (result, seconds) = (error.of(phase), limits.connectSeconds ?? 0)
         if Instant.now >= deadline {
             seconds = limits.totalSeconds ?? 0
             result = FetchError(
-                .timeout, error.phase, "the fetch took longer than \(seconds.shortest) s",
+                .timeout, phase, "the fetch took longer than \(seconds.shortest) s",
                 remedy: .raise(.totalTime))
         } else if limit == .silence {
             seconds = limits.idleSeconds ?? 0

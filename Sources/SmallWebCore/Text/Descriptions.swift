@@ -57,6 +57,14 @@ extension Ending.Redirect: TerminalText.Line {
     }
 }
 
+extension Ending: TerminalText.Line {
+    /// The outcome, the URL, and the message if there is one.
+    public var description: String {
+        let said = message.map { ": " + URI.display($0) } ?? ""
+        return TerminalText.escapeLine("\(outcome.rawValue) \(uri.display)\(said)")
+    }
+}
+
 extension Event: TerminalText.Line {
     /// The name of the case, and its value as one line; of bytes their number.
     public var description: String {

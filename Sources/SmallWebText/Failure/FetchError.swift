@@ -8,7 +8,7 @@
 public struct FetchError: Error, Sendable, Hashable {
     private struct Parts: Sendable, Hashable {
         let outcome: Outcome
-        let phase: Phase
+        var phase: Phase
         var message: String
         var detail: String?
         var errnoName: String?
@@ -151,6 +151,13 @@ public struct FetchError: Error, Sendable, Hashable {
     package static func silence(_ phase: Phase) -> FetchError {
         FetchError(
             .timeout, phase, "the server was silent for too long", remedy: .raise(.silence))
+    }
+
+    /// A copy with another phase.
+    package func of(_ phase: Phase) -> FetchError {
+        var copy = self
+        copy.parts.value.phase = phase
+        return copy
     }
 
     package func of(_ url: String) -> FetchError {

@@ -411,9 +411,11 @@ final class CurlTransfer {
         guard let info = info?.pointee, info.backend == CURLSSLBACKEND_OPENSSL,
             let ssl = info.internals
         else { return nil }
+        let isVouched = trust.verdict == .ca && long(CURLINFO_SSL_VERIFYRESULT) == 0
         let facts = try? TLSSession.facts(
             OpaquePointer(ssl), library: openSSL, host: endpoint.host,
-            serverName: SocketAddress(literal: endpoint.host, port: 0) == nil ? endpoint.host : nil)
+            serverName: SocketAddress(literal: endpoint.host, port: 0) == nil ? endpoint.host : nil,
+            authority: isVouched ? .vouched : .unchecked)
         if wantsChain { facts?.chain = TLSSession.chain(of: OpaquePointer(ssl), openSSL) }
         return facts
     }
