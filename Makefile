@@ -90,7 +90,7 @@ deps:
 # What `make test` needs: as commands, whoever installed them.
 test-deps:
 	@for command in openssl python3 git; do \
-		command -v $$command >/dev/null || { SWIFT='$(SWIFT)' .ci/deps test; break; }; done
+		command -v $$command >/dev/null || { SWIFT='$(SWIFT)' .ci/deps test; exit; }; done
 
 # What the tests of the release binary need besides.
 all-deps:

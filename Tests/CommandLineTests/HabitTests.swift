@@ -34,7 +34,7 @@ import Testing
             peer.write("HTTP/1.1 400 Bad Request\r\n\r\n")
         }
         for scheme in ["gemini", "gophers", "https"] {
-            let result = try smallweb.run(["\(scheme)://127.0.0.1:\(web.port)/"])
+            let result = try smallweb.trusting().run(["\(scheme)://127.0.0.1:\(web.port)/"])
             #expect(result.status == 35, "\(result.errors)")
             #expect(result.errors.contains("the server answers without TLS\nhint: check that"))
         }

@@ -176,7 +176,7 @@ import Testing
 
     /// One request of five is refused for now: with --retry all is there, and without it each
     /// part is whole or not there.
-    @Test(arguments: [[], ["--retry", "3", "--retry-delay", "0.01"]])
+    @Test(arguments: [[], ["--retry", "9", "--retry-delay", "0.01"]])
     func aServerThatFailsNowAndThen(_ options: [String]) throws {
         let web = try Web("text/plain", Self.text, failing: 5)
         let starts = stride(from: 0, to: Self.text.count, by: 50)

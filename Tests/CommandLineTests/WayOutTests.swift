@@ -32,7 +32,7 @@ struct WayOutTests {
         private let foreign: LoopbackServer
 
         init() throws {
-            smallweb = Smallweb()
+            smallweb = try Smallweb().trusting()
             capsule = try Capsule()
             foreign = try LoopbackServer { peer in
                 _ = peer.readLine()
