@@ -34,8 +34,9 @@ struct TransferCodingTests {
             peer.write("0\r\n\r\n")
         }
         let played = await bench.play(server.url("/", scheme: "http")) { $0.wantsRawBody = isRaw }
-        #expect(played.outcome == outcome, "\(played.result)")
         #expect(played.error?.remedy == nil)
+        guard !isRefused(played) else { return }
+        #expect(played.outcome == outcome, "\(played.result)")
         guard outcome == .ok else { return }
         let isGzip = coding.lowercased().contains("gzip") && !body.isEmpty
         #expect(isGzip ? played.text == DemoSites.gzipText : played.body == body)
@@ -60,6 +61,12 @@ struct TransferCodingTests {
             peer.write(Self.twice + Array("\r\n0\r\n\r\n".utf8))
         }
         let played = await bench.play(server.url("/", scheme: "http"))
-        #expect(played.text == DemoSites.gzipText, "\(played.result)")
+        #expect(isRefused(played) || played.text == DemoSites.gzipText, "\(played.result)")
+    }
+
+    /// libcurl 8.23 refuses any of them.
+    private func isRefused(_ played: Played) -> Bool {
+        played.outcome == .protocolError
+            && "\(played.result)".contains("Unsolicited Transfer-Encoding")
     }
 }

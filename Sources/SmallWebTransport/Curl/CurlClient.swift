@@ -288,6 +288,8 @@ package struct CurlClient: HTTPClient {
             guard settings.unixSocket == nil, resolver.overrides[target.description] == nil,
                 let hidden = HiddenNetwork(host: target.host)
             else {
+                // libcurl 8.23 takes an address of either family.
+                if settings.unixSocket == nil { _ = try resolver.fixedAddresses(of: target) }
                 guard resolver.refusesPrivate else { return }
                 try resolver.check(unresolved: target.host)
                 return transfer.refusePrivate(by: resolver)

@@ -64,24 +64,30 @@ public struct Resolver: Sendable {
         throw refusal(of: host, at: address?.host)
     }
 
-    private func allAddresses(
-        of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
-    ) async throws(FetchError) -> [SocketAddress] {
+    /// Addresses that no name server is asked for; empty for the name of a host.
+    ///
+    /// - Throws: `resolve` if none is of the family asked for.
+    func fixedAddresses(of endpoint: Endpoint) throws(FetchError) -> [SocketAddress] {
         let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
         let literals =
             fixedHosts
             ?? (Self.isLocalhost(endpoint.host) ? ["127.0.0.1", "::1"] : [endpoint.host])
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
-        if !fixed.isEmpty {
-            let usable = fixed.filter { self.family == .any || $0.family == self.family.number }
-            guard !usable.isEmpty else {
-                throw FetchError(
-                    .resolve, .resolve,
-                    "\(endpoint.host) is not an address of the family asked for",
-                    remedy: .useAnyFamily)
-            }
-            return usable
+        let usable = fixed.filter { self.family == .any || $0.family == self.family.number }
+        guard fixed.isEmpty || !usable.isEmpty else {
+            throw FetchError(
+                .resolve, .resolve,
+                "\(endpoint.host) is not an address of the family asked for",
+                remedy: .useAnyFamily)
         }
+        return usable
+    }
+
+    private func allAddresses(
+        of endpoint: Endpoint, on loop: EventLoop, by deadline: Instant
+    ) async throws(FetchError) -> [SocketAddress] {
+        let fixed = try fixedAddresses(of: endpoint)
+        guard fixed.isEmpty else { return fixed }
         if let hidden = HiddenNetwork(host: endpoint.host) { throw hidden.error(endpoint.host) }
         let found = try await names.addresses(
             of: endpoint.host, family, on: loop, by: deadline)
