@@ -127,6 +127,8 @@ struct SystemLibraryTests {
     ) throws {
         let result = try run("rm \(names.joined(separator: " "))", command)
         #expect(result.status == 4)
+        // Debian sid's OpenSSL is linked with zlib.
+        if result.errors.contains("OpenSSL 3 or 4: libz.so.1: cannot open") { return }
         #expect(
             result.errors.hasSuffix(
                 "\(words)cannot open shared object file: No such file or directory\n"
