@@ -19,6 +19,7 @@
 # make dist       what a release consists of, in .build/dist (docs/RELEASING.md)
 # make dist-check .build/dist once more, from a copy of the sources elsewhere: the same bytes
 # make dist-roots .build/dist in bare Debian roots and in a container; needs root
+# make dist-arm64 the files for arm64 in .build/dist-arm64, cross-built and tried by qemu; needs root
 # make pictures   docs/pictures, from the release binary in a real terminal
 # make web        the manual and the documents as a web site in .build/web
 # make api        writes the public declarations into docs/api, which make docc compares
@@ -71,7 +72,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 	-Xcc -ffile-prefix-map=$(CURDIR)=. -Xswiftc -file-prefix-map -Xswiftc $(CURDIR)=.
 
 .PHONY: all build deps test-deps all-deps static-libs install install-files install-docs uninstall \
-	deb deb-files dist dist-check dist-roots generated \
+	deb deb-files dist dist-check dist-roots dist-arm64 generated \
 	test test-release test-all unit unit-proxies unit-commands \
 	unit-more-commands unit-programs unit-poll unit-address manual \
 	debug-binaries examples tests servers protocols more-protocols terminals git more-git proxies \
@@ -82,7 +83,7 @@ RELEASE_FLAGS := -c release --static-swift-stdlib --disable-local-rpath \
 all: build
 
 build: deps static-libs
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb
+	$(SWIFT) build $(RELEASE_FLAGS) $(VARIANT) --product smallweb
 
 deps:
 	@SWIFT='$(SWIFT)' .ci/deps build
@@ -170,6 +171,10 @@ dist-check: dist
 dist-roots: all-deps dist
 	$(SWIFT) build --product smallweb-loopback
 	Tests/Packaging/roots.sh .build/dist .build/debug/smallweb-loopback .build/roots
+
+dist-arm64:
+	$(SWIFT) build --product smallweb-loopback
+	.ci/dist-arm64 .build/debug/smallweb-loopback .build/dist-arm64 .build/roots/arm64
 
 # After a change of a table: what is made of it.
 generated:
