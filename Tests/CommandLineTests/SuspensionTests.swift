@@ -100,7 +100,7 @@ struct SuspensionTests {
         return try Smallweb().run(["get", "-k"] + one.limits + [url]) { process in
             try state.wait(for: "the server waits") { $0.isWaiting ? () : nil }
             try eventually("it waits for the network") {
-                Smallweb.waits(process, in: "epoll", "ep_poll")
+                Smallweb.waits(process, in: "poll")
             }
             kill(process, SIGSTOP)
             if !one.isLate { state.update { $0.isStopped = true } }
