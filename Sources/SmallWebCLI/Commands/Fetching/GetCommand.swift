@@ -64,7 +64,8 @@ struct GetCommand: Sendable {
         }
         for url in operands where url.contains("#") {
             if let hint = Advice.version(inFragmentOf: url, try settings.registry()) {
-                throw usageError("what is behind # in \(url) would not be sent", hint: hint)
+                throw usageError(
+                    "what is behind # in \(URI.display(url)) would not be sent", hint: hint)
             }
         }
         if let file = settings.output.files.first(where: { $0.hasSuffix("gz") }) {

@@ -42,7 +42,7 @@ enum Advice {
             !uri.path.contains(text: "//")
         else { return nil }
         let parts = fragment.split(separator: ":", maxSplits: 1)
-        return uri.withoutFragment.description + (parts.count == 2 ? "//\(parts[1])" : "")
+        return uri.withoutFragment.display + (parts.count == 2 ? "//\(parts[1])" : "")
             + "?ref=\(parts.first ?? "HEAD")"
     }
 
