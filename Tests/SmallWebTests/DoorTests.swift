@@ -108,7 +108,8 @@ struct DoorTests {
 
     @Test func cancellingTheConsumerEndsTheSequence() async throws {
         let web = try bench.web()
-        let request = try web.request(server.url("/silent"))
+        var request = try web.request(server.url("/silent"))
+        (request.limits.connectSeconds, request.limits.idleSeconds) = (nil, nil)
         let end = try await cancelling(web.events(request)) { server.clientSockets > 0 }
         #expect(end == .interrupted)
         #expect(try server.waitForConnections(1).count == 1)
