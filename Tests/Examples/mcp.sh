@@ -9,7 +9,7 @@ set -u
 export LC_ALL=C.UTF-8
 here=$(realpath "$(dirname "$0")")
 smallweb=$(realpath "${1:?usage: mcp.sh SMALLWEB}")
-python=${PYTHON:-$(realpath -m "$here/../../.build/jetforce/bin/python")}
+python=${PYTHON:-$(realpath -ms "$here/../../.build/jetforce/bin/python")}
 [ -x "$python" ] || python=python3
 # shellcheck source-path=SCRIPTDIR source=../checks.sh
 . "$here/../checks.sh"
