@@ -54,7 +54,8 @@ extension DemoSites {
     private static func answer(_ command: [String], _ repository: DemoRepository) -> [UInt8] {
         if command.first == "command=ls-refs" { return repository.attributedList + flush }
         let wants = command.filter { $0.hasPrefix("want ") }.map { String($0.dropFirst(5)) }
-        let objects = repository.answer(to: wants)
+        let filter = command.first { $0.hasPrefix("filter ") }.map { String($0.dropFirst(7)) }
+        let objects = repository.answer(to: wants, filter: filter)
         guard !objects.isEmpty else { return line("ERR upload-pack: not our ref\n") }
         let pack = DemoRepository.pack(objects)
         // Some of it at a time: a pack need not be cut where packets are.
@@ -97,7 +98,9 @@ extension DemoSites {
 struct DemoRepository {
     typealias Object = (type: UInt8, content: [UInt8])
 
-    private(set) var objects: [String: Object] = [:]
+    private var objects: [String: Object] = [:]
+    /// Objects that one leads to.
+    private var links: [String: [String]] = [:]
     private var commit = ""
     private var tag = ""
     private var parent = ""
@@ -106,12 +109,13 @@ struct DemoRepository {
     init(saying evil: String) {
         let old = add(3, Array("# Demo\nOld.\(evil)\n".utf8))
         let new = add(3, Array("# Demo\nNew.\(evil)\n".utf8))
-        let first = add(2, entry("100644 a\(evil)", old) + entry("100644 b", old))
-        let second = add(2, entry("100644 b", new) + entry("100644 c\(evil)", new))
+        let first = add(2, entry("100644 a\(evil)", old) + entry("100644 b", old), [old])
+        let second = add(2, entry("100644 b", new) + entry("100644 c\(evil)", new), [new])
         let who = "Ada\(evil) <ada\(evil)@example.org> 1700000000 +0000"
         let lines = "author \(who)\ncommitter \(who)\n\nSubject\(evil)\n\nBody\(evil)\n"
-        parent = add(1, Array("tree \(first)\n\(lines)".utf8))
-        commit = add(1, Array("tree \(second)\nparent \(parent)\n\(lines)".utf8))
+        parent = add(1, Array("tree \(first)\n\(lines)".utf8), [first])
+        commit = add(
+            1, Array("tree \(second)\nparent \(parent)\n\(lines)".utf8), [second, parent])
         // Git allows no others in names of references.
         let name = evil.unicodeScalars.filter { $0.value >= 0x80 }
         tagName = "v1" + String(String.UnicodeScalarView(name))
@@ -119,25 +123,34 @@ struct DemoRepository {
             4,
             Array(
                 "object \(parent)\ntype commit\ntag \(tagName)\ntagger \(who)\n\nVersion 1\n"
-                    .utf8))
+                    .utf8), [parent])
     }
 
-    /// The objects that are asked for, and the commits that lead to them.
-    func answer(to wants: [String]) -> [Object] {
-        let ids = wants.contains(commit) && !parent.isEmpty ? wants + [parent] : wants
-        return Set(ids).compactMap { objects[$0] }
+    /// The objects that are asked for, and what they lead to but for what the filter leaves out:
+    /// `blob:none` files, `tree:0` directories as well.
+    func answer(to wants: [String], filter: String?) -> [Object] {
+        let left: Set<UInt8> = filter == nil ? [] : filter == "blob:none" ? [3] : [2, 3]
+        var found: Set<String> = []
+        var ids = wants
+        while let id = ids.popLast() {
+            guard objects[id] != nil, found.insert(id).inserted else { continue }
+            ids += (links[id] ?? []).filter { id in !left.contains(objects[id]?.type ?? 0) }
+        }
+        return found.compactMap { objects[$0] }
     }
 
     init() {
         let readme = add(3, Array("# Demo\nA repository of two files.\n".utf8))
         let guide = add(3, Array("How to use it: fetch it.\n".utf8))
-        let docs = add(2, entry("100644 guide.md", guide))
-        let root = add(2, entry("100644 README.md", readme) + entry("40000 docs", docs))
+        let docs = add(2, entry("100644 guide.md", guide), [guide])
+        let root = add(
+            2, entry("100644 README.md", readme) + entry("40000 docs", docs), [readme, docs])
         let who = "Ada <ada@example.org> 1700000000 +0000"
         commit = add(
-            1, Array("tree \(root)\nauthor \(who)\ncommitter \(who)\n\nThe first\n".utf8))
+            1, Array("tree \(root)\nauthor \(who)\ncommitter \(who)\n\nThe first\n".utf8), [root])
         tag = add(
-            4, Array("object \(commit)\ntype commit\ntag v1\ntagger \(who)\n\nVersion 1\n".utf8))
+            4, Array("object \(commit)\ntype commit\ntag v1\ntagger \(who)\n\nVersion 1\n".utf8),
+            [commit])
     }
 
     /// The commit of the tag.
@@ -186,10 +199,13 @@ struct DemoRepository {
         return header + [0x78, 0x01] + block + checksum
     }
 
-    private mutating func add(_ type: UInt8, _ content: [UInt8]) -> String {
+    private mutating func add(_ type: UInt8, _ content: [UInt8], _ leadsTo: [String] = [])
+        -> String
+    {
         let name = ["", "commit", "tree", "blob", "tag"][Int(type)]
         let id = Self.sha1(Array("\(name) \(content.count)\0".utf8) + content).hex
         objects[id] = (type, content)
+        links[id] = leadsTo
         return id
     }
 

@@ -174,23 +174,38 @@ public final class LoopbackServer: Sendable {
     /// Open sockets whose other end is `address:port`, established or still connecting. A leak is
     /// seen even while other tests open and close their sockets.
     static func clientSockets(_ address: String, port: UInt16) -> Int {
-        guard let file = fopen("/proc/net/tcp", "re") else { return 0 }
-        defer { fclose(file) }
         var number = in_addr()
         inet_pton(AF_INET, address, &number)
         // As the kernel writes it: both as numbers of this machine's byte order.
         let place = hex(Int(number.s_addr), digits: 8) + ":" + hex(Int(port), digits: 4)
+        // A set: while sockets come and go the kernel may list one of them twice.
+        var inodes: Set<Substring> = []
+        eachSocket { if $0[2] == place, $0[9] != "0" { inodes.insert($0[9]) } }
+        return inodes.count
+    }
+
+    /// Bytes that the open socket of 127.0.0.1:`port` has not read yet of those of `server`.
+    static func unreadBytes(from server: UInt16, at port: UInt16) -> Int? {
+        let (local, remote) = (hex(Int(port), digits: 4), hex(Int(server), digits: 4))
+        var count: Int?
+        eachSocket { fields in
+            guard fields[1].hasSuffix(":" + local), fields[2].hasSuffix(":" + remote) else { return }
+            count = Int(fields[4].suffix(8), radix: 16)
+        }
+        return count
+    }
+
+    /// The fields of each line: sl local remote state queues timer retransmits uid timeout inode.
+    private static func eachSocket(_ body: ([Substring]) -> Void) {
+        guard let file = fopen("/proc/net/tcp", "re") else { return }
+        defer { fclose(file) }
         var line: UnsafeMutablePointer<CChar>?
         var capacity = 0
         defer { free(line) }
-        // A set: while sockets come and go the kernel may list one of them twice.
-        var inodes: Set<Substring> = []
         while getline(&line, &capacity, file) > 0, let line {
-            // sl local remote state queues timer retransmits uid timeout inode
             let fields = String(cString: line).split(separator: " ")
-            if fields.count > 9, fields[2] == place, fields[9] != "0" { inodes.insert(fields[9]) }
+            if fields.count > 9 { body(fields) }
         }
-        return inodes.count
     }
 
     private static func hex(_ number: Int, digits: Int) -> String {

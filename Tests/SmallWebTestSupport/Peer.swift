@@ -73,15 +73,26 @@ public final class Peer {
     }
 
     /// The server's own port.
-    public var localPort: UInt16 {
+    public var localPort: UInt16 { port(getsockname) }
+
+    private func port(
+        _ name: (Int32, UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> Int32
+    ) -> UInt16 {
         var place = sockaddr_in()
         var size = socklen_t(MemoryLayout<sockaddr_in>.size)
         withUnsafeMutablePointer(to: &place) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
-                _ = getsockname(descriptor, pointer, &size)
+                _ = name(descriptor, pointer, &size)
             }
         }
         return UInt16(bigEndian: place.sin_port)
+    }
+
+    /// `true` when the client, on this machine, has read all that was written.
+    public var isAllRead: Bool {
+        var unsent: Int32 = 0
+        guard ioctl(descriptor, UInt(TIOCOUTQ), &unsent) == 0, unsent == 0 else { return false }
+        return LoopbackServer.unreadBytes(from: localPort, at: port(getpeername)) == 0
     }
 
     // MARK: Reading
