@@ -114,6 +114,7 @@ struct ConfigurationScopeTests {
         "netrc": "its effect needs ~/.netrc: HTTPAnswerTests",
         "no-private": "its effect needs a public address: HTTPAnswerTests",
         "overwrite": "its effect needs a file that has the URL's name",
+        "remote-header-name": "its effect needs a reply that names a file: RemoteHeaderNameTests",
         "limit-rate": "its effect is time",
         "compressed": "it is the default, and off it is raw",
         "if-changed": "its effect needs a file of an earlier fetch: UnchangedTests",

@@ -79,6 +79,12 @@ struct PastedURLTests {
         ("h.test:8080/a", "http://h.test:8080/a"), ("h.test:8000", "http://h.test:8000"),
         ("h.test:443/", "https://h.test:443/"), ("gopher.h.test", "gopher://gopher.h.test"),
         ("Gopher.h.test/0/a", "gopher://gopher.h.test/0/a"), ("nex.h.test/", "nex://nex.h.test/"),
+        ("h.test/a/b.git", "git+https://h.test/a/b.git"),
+        ("h.test/.git", "git+https://h.test/.git"),
+        ("h.test/b.git//c.md", "git+https://h.test/b.git//c.md"),
+        ("localhost/a.git", "git://localhost/a.git"), ("::1/a.git", "git://[::1]/a.git"),
+        ("h.test:9418/a.git", "git://h.test:9418/a.git"),
+        ("h.test:80/a.git", "git+http://h.test:80/a.git"),
         ("git.h.test/x", "gemini://git.h.test/x"), ("a.html", "gemini://a.html"),
         ("<URL:gopher://h.test/a>", "gopher://h.test/a"),
         ("h.test/www.html.gmi", "gemini://h.test/www.html.gmi"),
@@ -88,6 +94,39 @@ struct PastedURLTests {
     ])
     func wordsAreRead(_ word: String, _ url: String) {
         #expect(Advice.reading(of: word, .builtIn)?.uri.display == url)
+    }
+
+    /// Such a file may be there, so that it is asked for, with a note.
+    @Test func patternsOfCurlAreSaid() throws {
+        let url = "gemini://127.0.0.1:1/"
+        let globs = ["{a,b}", "x{,.gmi}", "[1-20]", "a[01-99:2].txt", "[a-z]", "[[1-2]", "{{a,b}}"]
+        for glob in globs {
+            let result = try Smallweb().run(["get", url + glob])
+            #expect(result.status == 7 && result.errors.contains("note: "), "\(result.errors)")
+            #expect(result.errors.contains("as it stands"))
+            #expect(try !Smallweb().run(["get", "-q", url + glob]).errors.contains("note: "))
+        }
+        for word in ["{a}", "[1]", "[1-]", "[a-bc]", "a,b", "{a,b", "[1-2", "}{,", "?a[]=1"] {
+            #expect(!Advice.isGlob(url + word), "\(word)")
+        }
+        #expect(!Advice.isGlob("gemini://[fe80::1-2]/") && Advice.isGlob("http://{a,b}.test"))
+    }
+
+    /// A repository's file behind the URL, as git has it, and a repository without a scheme.
+    @Test func wordsAreReadByWhatStandsBeforeThem() throws {
+        let place = "git://127.0.0.1:1/r.git"
+        for (words, meant) in [
+            ([place, "README.md"], place + "//README.md"),
+            (["refs", "h.test/a"], "git+https://h.test/a"),
+            (["refs", "h.test:9418/a"], "git://h.test:9418/a"),
+            (["log", "h.test/a/b"], "git+https://h.test/a/b"),
+            (["describe", "localhost/a"], "git://localhost/a"),
+            (["get", "gemini://127.0.0.1:1/", "README.md"], "gemini://readme.md"),
+            (["get", place + "//docs", "README.md"], "gemini://readme.md"),
+        ] {
+            let result = try Smallweb().run(words)
+            #expect(result.errors.hasSuffix("hint: \(meant)\n"), "\(words) \(result.errors)")
+        }
     }
 
     @Test(arguments: [

@@ -189,8 +189,9 @@ public final class LoopbackServer: Sendable {
         let (local, remote) = (hex(Int(port), digits: 4), hex(Int(server), digits: 4))
         var count: Int?
         eachSocket { fields in
-            guard fields[1].hasSuffix(":" + local), fields[2].hasSuffix(":" + remote) else { return }
-            count = Int(fields[4].suffix(8), radix: 16)
+            if fields[1].hasSuffix(":" + local), fields[2].hasSuffix(":" + remote) {
+                count = Int(fields[4].suffix(8), radix: 16)
+            }
         }
         return count
     }

@@ -393,9 +393,12 @@ package enum Tool {
             let messages = Messages(settings.messages)
             for text in settings.configuration.warnings { messages.warning(text) }
         }
-        for (index, word) in operands.enumerated()
-        where !ASCII.isLetter(word.utf8.first ?? 0) && command.isServer(index) {
-            operands[index] = settings.unwrapped(word)
+        for (index, word) in operands.enumerated() where command.isServer(index) {
+            if ASCII.isLetter(word.utf8.first ?? 0) {
+                if Advice.isGlob(word) { try settings.note(Advice.glob) }
+            } else {
+                operands[index] = settings.unwrapped(word)
+            }
         }
         try settings.checkRules(operands)
         if settings.fetch.served != nil {

@@ -141,7 +141,8 @@ package struct Option: Sendable, Adjustable {
 
     /// Long names, which decide nothing outside of the table and messages.
     package enum ID: String, CaseIterable, Sendable {
-        case output, remoteName = "remote-name", outputDir = "output-dir", tree,
+        case output, remoteName = "remote-name",
+            remoteHeaderName = "remote-header-name", outputDir = "output-dir", tree,
             noClobber = "no-clobber", overwrite, skipExisting = "skip-existing",
             ifChanged = "if-changed", remoteTime = "remote-time", createDirs = "create-dirs", fail,
             failWithBody = "fail-with-body", allowEmpty = "allow-empty",

@@ -67,8 +67,8 @@ final class BodySink {
         case .remoteName:
             let place = try plan.place(of: uri, makes: true)
             // The name of the file whose length was taken.
-            let known = rest == nil ? nil : FileName.name(for: uri)
-            let name = known ?? FileName.name(for: uri, head: head)
+            let known = rest == nil ? nil : FileName.name(for: uri, settings.output)
+            let name = known ?? FileName.name(for: uri, head: head, settings.output)
             path = place.map { "\($0)/\(name)" } ?? name
             let replaces = [.replaced, .updated].contains(existing)
             let isAsked = known != nil && !isRetry

@@ -7,13 +7,40 @@ enum FileName {
     private static let bytesMax = 200
 
     /// The protocol's suggestion, or the last part of the path; `index` if that is empty.
-    static func name(for uri: URI, head: Head?) -> String {
+    static func name(for uri: URI, head: Head?, _ output: OutputSettings? = nil) -> String {
+        let field = output?.takesServersName ?? false ? head?.fields?["content-disposition"] : nil
+        if let name = field.flatMap(name(inDisposition:)) { return name }
         let safe = head?.suggestedName.map(sanitise) ?? lastPart(of: uri)
         return safe.isEmpty ? index(head?.mediaType) : safe
     }
 
+    /// The safe name in a Content-Disposition (RFC 6266 §4.3), without its directories; `nil`
+    /// without one.
+    static func name(inDisposition field: String) -> String? {
+        // The grammar is that of a media type with its parameters, but for the slash.
+        let parameters = MediaType(parsing: "disposition/" + field)?.parameters ?? [:]
+        var names = [parameters["filename"]]
+        // RFC 8187: charset'language'bytes.
+        let parts = (parameters["filename*"] ?? "").split(
+            separator: "'", maxSplits: 2, omittingEmptySubsequences: false)
+        if parts.count == 3 {
+            let bytes = PercentEncoding.decode(parts[2])
+            let text =
+                switch parts[0].lowercased() {
+                case "utf-8": String(validating: bytes, as: UTF8.self)
+                case "iso-8859-1": String(String.UnicodeScalarView(bytes.map(Unicode.Scalar.init)))
+                default: String?.none
+                }
+            names.insert(text, at: 0)
+        }
+        return names.lazy.compactMap(\.self).map { name in
+            sanitise(String(name.split { "/\\".contains($0) }.last ?? ""))
+        }.first { !$0.isEmpty }
+    }
+
     /// The name from the URL alone; `nil` if it depends on the reply.
-    static func name(for uri: URI) -> String? {
+    static func name(for uri: URI, _ output: OutputSettings) -> String? {
+        guard !output.takesServersName else { return nil }
         let safe = lastPart(of: uri)
         return safe.isEmpty ? nil : safe
     }

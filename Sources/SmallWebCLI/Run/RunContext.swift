@@ -185,6 +185,9 @@ final class RunContext: @unchecked Sendable {
             let hint =
                 (asked.subject.line == nil
                     ? Advice.file(word, for: settings.invocation.command) : nil)
+                ?? Advice.path(word, behind: settings.invocation.operands, fetcher.registry)
+                ?? (settings.invocation.command?.taker == .refs
+                    ? Advice.repository(meantBy: word, fetcher.registry) : nil)
                 ?? Advice.url(word, fetcher.registry)
         {
             problem?.hint = hint

@@ -77,7 +77,9 @@ struct URLPlan {
     var showsHeader: Bool { settings.output.showsHeader && !writesRecords && form != .head }
 
     /// True if a file begins as the body does, so that another request can continue it.
-    var keepsPart: Bool { settings.output.keepsParts && form == .body }
+    var keepsPart: Bool {
+        settings.output.keepsParts && !settings.output.takesServersName && form == .body
+    }
 
     private var wantsItems: Bool {
         let output = settings.output
@@ -244,7 +246,8 @@ extension URLPlan {
         case .file(let path): return path
         case .remoteName:
             let name =
-                head.map { FileName.name(for: uri, head: $0) } ?? FileName.name(for: uri)
+                head.map { FileName.name(for: uri, head: $0, settings.output) }
+                ?? FileName.name(for: uri, settings.output)
             let place = try? place(of: uri, makes: false)
             return name.map { name in place.map { "\($0)/\(name)" } ?? name }
         }
@@ -264,7 +267,8 @@ extension URLPlan {
         switch settings.fetch.resume {
         case .fromStart: false
         case .from: true
-        case .fromFile: !destination.takesFreeName || FileName.name(for: uri) != nil
+        case .fromFile:
+            !destination.takesFreeName || FileName.name(for: uri, settings.output) != nil
         }
     }
 

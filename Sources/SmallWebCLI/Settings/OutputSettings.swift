@@ -6,6 +6,8 @@ struct OutputSettings: Sendable {
     /// File names in the order of the URLs; `-` is standard output.
     var files: [String] = []
     var usesRemoteName = false
+    /// `-J`: the name in Content-Disposition, where there is one.
+    var takesServersName = false
     var directory: String?
     var createsDirectories = false
     /// False to keep no part of a body that was cut off.

@@ -98,7 +98,7 @@ private struct VerbCommand {
         throw usageError(
             scheme.map { "the scheme \($0) has no \(verb.name)" }
                 ?? "\"\(url)\" is not a URL",
-            hint: Advice.meant(by: url, registry)
+            hint: Advice.repository(meantBy: url, registry)
                 ?? scheme.flatMap { registry[$0] == nil ? nil : Advice.wayOut(verb.name) }
                 ?? "\(verb.name) is for URLs of \(names.joined(separator: ", "))")
     }

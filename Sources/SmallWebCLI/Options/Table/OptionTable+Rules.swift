@@ -70,6 +70,10 @@ extension Rule {
         Rule(
             .rivals, [.fromDir], [.warc, .replay, .cache, .offline, .mirror],
             hint: "a directory makes no connection that could be recorded"),
+        Rule(.with, [.remoteHeaderName], [.remoteName, .tree]),
+        Rule(
+            .rivals, [.remoteHeaderName], [.continue, .continueAt, .skipExisting, .ifChanged],
+            hint: "the file's name is only known with the reply"),
         Rule(.with, [.warcSecrets], [.warc]),
         Rule(.with, [.failuresAfter], [.news]),
         Rule(.with, [.cacheSize], [.cache, .offline]),

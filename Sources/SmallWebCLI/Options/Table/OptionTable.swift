@@ -32,6 +32,9 @@ extension Option {
             .remoteName, short: "O", .output, .flag { $0.output.usesRemoteName = $1 }
         ).with(\.aliases, ["remote-name-all"]),
         Option(
+            .remoteHeaderName, short: "J", .output, .flag { $0.output.takesServersName = $1 }
+        ).with(\.aliases, ["content-disposition"]),
+        Option(
             .outputDir, short: "P", .output, .value("DIR") { $0.output.directory = $1 }
         ).with(\.aliases, ["directory-prefix"]),
         Option(

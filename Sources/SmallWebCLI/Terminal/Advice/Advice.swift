@@ -46,6 +46,10 @@ enum Advice {
             + "?ref=\(parts.first ?? "HEAD")"
     }
 
+    static let glob =
+        "note: the URL is taken as it stands; a shell makes many of URL/{a,b} and URL/{1..20} that "
+        + "are not quoted"
+
     static func compressedTar(_ url: String, _ file: String) -> String {
         "smallweb get \(quoted(URI.display(url))) | gzip > \(quoted(file))"
     }

@@ -80,6 +80,40 @@ extension Advice {
         return reading(of: word, registry)?.uri.display
     }
 
+    /// The hint for the name of a repository for a command that takes no other URL.
+    static func repository(meantBy word: String, _ registry: Registry) -> String? {
+        guard let meant = meant(by: word, registry), let uri = try? URI(parsing: meant),
+            !(registry[uri.scheme]?.scheme.hasReferences ?? false),
+            let start = meant.range(ofText: "://")?.upperBound,
+            let scheme = repositories(on: meant[start...].prefix { $0 != "/" }, registry)
+        else { return meant(by: word, registry) }
+        return "\(scheme.name)://\(meant[start...])"
+    }
+
+    /// `true` for a URL with a pattern of curl: `{a,b}`, `[1-20]`, `[01-99:2]`, `[a-z]`.
+    static func isGlob(_ word: String) -> Bool {
+        let pieces = word.split(omittingEmptySubsequences: false) { "[{".contains($0) }
+        return pieces.dropFirst().contains { piece in
+            guard let end = piece.firstIndex(where: { "]}".contains($0) }) else { return false }
+            let inner = piece[..<end]
+            if piece[end] == "}" { return inner.contains(",") }
+            let ends = inner.prefix { $0 != ":" }.split(separator: "-")
+            return ends.count == 2
+                && (ends.allSatisfy { Int($0) != nil }
+                    || ends.allSatisfy { $0.count == 1 && $0.allSatisfy(\.isLetter) })
+        }
+    }
+
+    /// The hint for a file's name behind the URL of its repository.
+    static func path(_ word: String, behind words: [String], _ registry: Registry) -> String? {
+        guard let url = words.first(where: { $0.contains(text: "://") }), !word.hasPrefix("/"),
+            let uri = try? URI(parsing: url), uri.query == nil, !uri.path.contains(text: "//"),
+            registry[uri.scheme]?.scheme.hasReferences ?? false, URI.scheme(of: word) == nil,
+            let file = try? URI(parsing: "\(uri.withoutFragment)//\(word)")
+        else { return nil }
+        return file.display
+    }
+
     /// The hint for the name of a file in the place of a URL; `nil` for other words.
     ///
     /// - Parameter command: The command that was called, if any.
@@ -157,7 +191,7 @@ extension Advice {
             isSure = wasSure && inner[whole.endIndex...].count == 1
             return whole
         }
-        // The end of a sentence, or of what was opened before the URL; two dots are a part of it.
+        // The end of a sentence, or of marks opened before the URL; two dots are a part of it.
         let open = marks.first { $0.value == last }?.key ?? " "
         let isOpened = open != last && text.count { $0 == open } >= text.count { $0 == last }
         let isEnd = ",.;:!?…".contains(last) && !text.hasSuffix("..")
@@ -218,12 +252,33 @@ extension Advice {
         }
         let (server, path) = (place.prefix { !"/?#".contains($0) }, place.prefix { $0 != "?" })
         let port = server.dropFirst(host.count + 1)
+        let isRepository = registry.schemes.contains { scheme in
+            guard let mark = scheme.pathMark?.dropLast() else { return false }
+            return path.range(ofText: String(mark)) != nil || path.hasSuffix(mark.dropLast())
+        }
+        if isRepository { return repositories(on: server, registry) }
         let type = path.count > server.count ? MediaType(ofFile: path)?.essence : nil
         guard label == "www" || ["80", "443", "8080", "8000"].contains(port) || type == "text/html"
         else { return nil }
         let isSecure = port.isEmpty || port == "443"
         return registry.schemes.first {
             $0.dialsForItself && !$0.hasReferences && $0.isSecure == isSecure
+        }
+    }
+
+    /// The scheme of repositories on a server: over the web for its ports and for public names,
+    /// else the own one.
+    private static func repositories(on server: Substring, _ registry: Registry) -> Scheme? {
+        let parts = server.split(separator: ":", maxSplits: 1)
+        let host = parts.first ?? ""
+        let isKnown = host.contains(".") && host.last?.isLetter ?? false
+        let port = parts.count > 1 ? parts[1] : isKnown ? "443" : ""
+        let isSecure: Bool? =
+            ["80", "8000", "8080"].contains(port) ? false : port == "443" ? true : nil
+        return registry.schemes.first { scheme in
+            let isOfWeb = scheme.webScheme != nil
+            return scheme.hasReferences && isOfWeb == (isSecure != nil)
+                && scheme.isSecure == (isSecure ?? scheme.isSecure)
         }
     }
 
