@@ -47,6 +47,31 @@ struct FrontDoorTests {
         #expect(error?.outcome == .truncated)
     }
 
+    /// A missing repository, and a missing version or path in a list of those that are there.
+    @Test(arguments: [
+        "/none.git", "/demo.git//README?ref=none", "/demo.git//none", "/demo.git?log=none",
+        "/demo.git?tar&ref=none", "/demo.git?describe=none", "/demo.git?diff=none..main",
+        "/demo.git?object=refs/tags/none", "/demo.git//none?tar",
+    ])
+    func whatAServerDoesNotHaveIsAPage(_ path: String) async throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let (web, url) = (try bench.web(), server.url(path, scheme: "git"))
+        let page = try await web.fetch(url)
+        #expect(page.outcome == .permanentFailure && page.body.isEmpty)
+        #expect(page.ending.message?.hasPrefix("the server refused: ") == true)
+        #expect(page.ending.connection != nil && page.ending.traffic.received > 0)
+        for try await result in web.run([url]) {
+            #expect(try result.get().ending.message == page.ending.message)
+        }
+        var heads: [Head.Class] = []
+        for try await case .head(let head) in web.events(url) { heads.append(head.replyClass) }
+        #expect(heads == [.permanentFailure])
+        let read = await #expect(throws: FetchError.self) {
+            try await web.response(url).body.collect(upTo: 100)
+        }
+        #expect(read?.outcome == .permanentFailure)
+    }
+
     @Test func aServerThatIsNotPublicIsNotAsked() async throws {
         let server = try LoopbackServer.capsule()
         let web = try bench.web { $0.resolver.isPublicOnly = true }

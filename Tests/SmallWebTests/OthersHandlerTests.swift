@@ -71,6 +71,25 @@ struct OthersHandlerTests {
         #expect(server.clientSockets == 0)
     }
 
+    /// One that a handler finds in the answer of a server; without an answer it is an error.
+    @Test(arguments: [Outcome.permanentFailure, .temporaryFailure, .protocolError], [true, false])
+    func itsRefusalIsAPage(_ outcome: Outcome, _ isAnswered: Bool) async throws {
+        let server = try LoopbackServer { $0.write("no\n") }
+        let web = try web { request, dialer, _ async throws(FetchError) in
+            if isAnswered { _ = try await dialer.dial(request.endpoint).readLine(upTo: 10) }
+            throw FetchError(outcome, .body, "not there", hint: "look elsewhere")
+        }
+        let url = server.url("/", scheme: "wander")
+        guard isAnswered, outcome != .protocolError else {
+            let error = await #expect(throws: FetchError.self) { try await web.fetch(url) }
+            #expect(error?.outcome == outcome)
+            return
+        }
+        let page = try await web.fetch(url)
+        #expect(page.outcome == outcome)
+        #expect(page.ending.message == "the server refused: not there: look elsewhere")
+    }
+
     @Test(arguments: [Excursion.mainActor, .pool, .task])
     func itsHTTPReturnsToTheLoop(_ excursion: Excursion) async throws {
         let server = try LoopbackServer(handler: DemoSites.web)

@@ -258,6 +258,7 @@ private final class PageOutput: Output, EventSink {
     private let asked: RunRequest
     private let handoff: Handoff<FetchResult>
     private var parts = Page.Parts()
+    private var log: FetchLog?
     private var result: FetchResult?
 
     init(_ asked: RunRequest, _ handoff: Handoff<FetchResult>) {
@@ -267,9 +268,9 @@ private final class PageOutput: Output, EventSink {
     func begin(_ job: Job) throws(FetchError) -> Step {
         guard let request = job.request else { throw job.problem ?? .cancelled }
         parts = Page.Parts()
-        return .fetch(
-            Reply(
-                to: request, FetchLog(request.uri), job.fetcher.registry, watchers: [self]))
+        let log = FetchLog(request.uri)
+        self.log = log
+        return .fetch(Reply(to: request, log, job.fetcher.registry, watchers: [self]))
     }
 
     func take(_ event: Event) { parts.take(event) }
@@ -279,12 +280,12 @@ private final class PageOutput: Output, EventSink {
     var canBeRepeated: Bool { asked.upload.map { $0.rewind != nil } ?? true }
 
     func conclude(_ result: Attempt, _ job: Job) -> Outcome {
-        let page: Result<Page, FetchError> =
-            switch result {
-            case .ended(let ending): .success(Page(ending, parts, job.fetcher.registry))
-            case .failed(let error): .failure(error.of(asked.url))
-            }
-        parts = Page.Parts()
+        let ending = result.ending ?? result.error.flatMap { log?.refusal($0) }
+        let page = Result { () throws(FetchError) in
+            guard let ending else { throw (result.error ?? .cancelled).of(asked.url) }
+            return Page(ending, parts, job.fetcher.registry)
+        }
+        (parts, log) = (Page.Parts(), nil)
         self.result = FetchResult(
             index: job.n, request: asked, attempts: job.attempts, result: page)
         return result.outcome

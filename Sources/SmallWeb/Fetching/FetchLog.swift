@@ -67,6 +67,23 @@ package final class FetchLog {
         return admitted
     }
 
+    /// The ending for a refusal that a plugin has found in the server's answer, such as a list
+    /// without the wanted name; `nil` for another error, also for the rest of a body that cannot be
+    /// had, as the page itself is not refused.
+    func refusal(_ error: FetchError) -> Ending? {
+        guard [.permanentFailure, .temporaryFailure].contains(error.outcome),
+            let refusal = Head.Class(rawValue: error.outcome.rawValue), let connection,
+            head == nil, error.remedy != .startOver
+        else { return nil }
+        timings.end()
+        var head = Head(refusal, meta: error.fullMessage)
+        (head.explanation, head.retryAfter) = (error.hint, error.retryAfter)
+        let ending = Ending(uri, head, .complete, bodyBytes: 0, timings)
+        (ending.connection, ending.traffic) = (connection, traffic ?? Ending.Traffic())
+        (ending.remedy, ending.hasSentData) = (error.remedy, error.hasSentData)
+        return ending
+    }
+
     /// Notes an event that happens now, before it is passed on.
     package func note(_ event: Event) {
         timings.note(event)

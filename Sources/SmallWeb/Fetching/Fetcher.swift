@@ -236,8 +236,15 @@ package final class Fetcher: Sendable {
             // Swift 6.3.1 drops the hop to the loop from some closures that do nothing but await;
             // this line keeps it here whatever becomes of the next one.
             precondition(loop.isCurrent)
-            var fetch = Fetch(self, request, FetchLog(request.uri), emit: emit)
-            return try await fetch.run()
+            let log = FetchLog(request.uri)
+            var fetch = Fetch(self, request, log, emit: emit)
+            do throws(FetchError) {
+                return try await fetch.run()
+            } catch {
+                guard let refusal = log.refusal(error) else { throw error }
+                if let head = refusal.head { try await emit(.head(head)) }
+                return refusal
+            }
         }
     }
 }
