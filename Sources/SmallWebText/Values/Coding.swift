@@ -48,15 +48,30 @@ extension Facts.Value: Codable {
         init?(intValue: Int) { nil }
     }
 
-    /// Decodes what ``encode(to:)`` wrote; bytes come back as a list of numbers.
+    /// The one member of an object that stands for bytes.
+    private static let bytesName = "base64"
+
+    /// The value that ``encode(to:)`` wrote.
     ///
     /// - Throws: `DecodingError` for numbers other than integers.
     public init(from decoder: any Decoder) throws {
         if let members = try? decoder.container(keyedBy: Name.self) {
+            let names = members.allKeys
+            if names.map(\.stringValue) == [Self.bytesName],
+                let text = try? members.decode(String.self, forKey: names[0]),
+                let bytes = Base64.decode(text)
+            {
+                self = .bytes(bytes)
+                return
+            }
             self = .object(
                 Facts(
-                    try members.allKeys.map {
-                        ($0.stringValue, try members.decode(Facts.Value.self, forKey: $0))
+                    try names.map { name in
+                        let isEscaped = name.stringValue.hasPrefix("=")
+                        return (
+                            String(name.stringValue.dropFirst(isEscaped ? 1 : 0)),
+                            try members.decode(Facts.Value.self, forKey: name)
+                        )
                     }))
             return
         }
@@ -74,20 +89,28 @@ extension Facts.Value: Codable {
         }
     }
 
-    /// Encodes the value itself: `null`, a text, a number, a flag, a list or an object.
+    /// Encodes the value itself: `null`, a text, a number, a flag, a list or an object. Bytes are
+    /// an object with the one member `base64`; that name of an object's own member, and one that
+    /// begins with `=`, gets a `=` in front.
     public func encode(to encoder: any Encoder) throws {
         if case .object(let facts) = self {
             var container = encoder.container(keyedBy: Name.self)
             for member in facts.members {
-                try container.encode(member.value, forKey: Name(stringValue: member.name))
+                let isEscaped = member.name == Self.bytesName || member.name.hasPrefix("=")
+                let name = Name(stringValue: (isEscaped ? "=" : "") + member.name)
+                try container.encode(member.value, forKey: name)
             }
             return
         }
+        if case .bytes(let bytes) = self {
+            var container = encoder.container(keyedBy: Name.self)
+            let name = Name(stringValue: Self.bytesName)
+            return try container.encode(Base64.encode(bytes), forKey: name)
+        }
         var container = encoder.singleValueContainer()
         switch self {
-        case .none, .object: try container.encodeNil()
+        case .none, .object, .bytes: try container.encodeNil()
         case .text(let text): try container.encode(text)
-        case .bytes(let bytes): try container.encode(bytes)
         case .number(let number): try container.encode(number)
         case .flag(let flag): try container.encode(flag)
         case .list(let list): try container.encode(list)

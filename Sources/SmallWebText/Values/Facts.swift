@@ -4,6 +4,8 @@
 ///
 /// Writers of records and of `head` print it without knowing its meaning; only the protocol's
 /// plugin gives the names.
+///
+/// Facts are equal whatever the order of their members: objects of JSON come back in another one.
 public struct Facts: Sendable, Hashable {
     /// A value and its name.
     public struct Member: Sendable, Hashable {
@@ -32,6 +34,18 @@ public struct Facts: Sendable, Hashable {
             }
         }
     }
+
+    private var values: [String: Facts.Value] {
+        Dictionary(members.map { ($0.name, $0.value) }) { first, _ in first }
+    }
+
+    /// True for the same values of the same names.
+    public static func == (one: Facts, other: Facts) -> Bool {
+        one.members.elementsEqual(other.members) || one.values == other.values
+    }
+
+    /// Hashes the values with their names.
+    public func hash(into hasher: inout Hasher) { values.hash(into: &hasher) }
 
     /// True if there are no facts.
     public var isEmpty: Bool { members.isEmpty }
