@@ -49,6 +49,8 @@ public struct TextBlock: Sendable, Hashable {
             public var rel: [UInt8] = []
             /// The media type that the page says of the target; empty if it says none.
             public var type: [UInt8] = []
+            /// The time of an entry of a feed in Unix seconds; `nil` elsewhere.
+            public var time: Int?
             /// True for a resource that belongs to the page, such as an image.
             public var isEmbedded = false
             /// True if robots must not follow it.

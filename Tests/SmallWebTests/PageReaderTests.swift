@@ -242,6 +242,39 @@ internal import Testing
         #expect(lines.count == 2 && lines.allSatisfy { !$0.isIncluded })
     }
 
+    /// Every form of a feed, a line of a menu, and a label that has no more than a day.
+    @Test(
+        arguments: [
+            (
+                "application/atom+xml",
+                "<feed xmlns='http://www.w3.org/2005/Atom'><entry><title>A</title><link href='/a'/>"
+                    + "<updated>2026-01-02T03:04:05+01:00</updated></entry></feed>", 1_767_319_445
+            ),
+            (
+                "application/rss+xml",
+                "<rss><channel><item><title>A</title><link>/a</link>"
+                    + "<pubDate>Fri, 02 Jan 2026 03:04:05 +0100</pubDate></item></channel></rss>",
+                1_767_319_445
+            ),
+            (
+                "application/feed+json",
+                #"{"version":"https://jsonfeed.org/version/1.1","items":[{"url":"/a","title":"A","#
+                    + #""date_published":"2026-01-02T03:04:05+01:00"}]}"#, 1_767_319_445
+            ),
+            ("text/gemini", "=> /a 2026-01-02 A", nil),
+        ] as [(String, String, Int?)])
+    func entriesHaveTheirTime(_ type: String, _ text: String, _ time: Int?) throws {
+        let page = try Page("https://h.test/", Array(text.utf8), MediaType(type))
+        let link = try #require(page.links.first { $0.url == "https://h.test/a" })
+        #expect(link.time == time && link.title == "A")
+        #expect(link.day == CivilDay(year: 2026, month: 1, day: 2))
+        var item = Item(kind: .text, text: "A", url: "gopher://h.test/0/a")
+        item.time = time
+        let menu = try Page(
+            "gopher://h.test/", [], MediaType("application/gopher-menu"), items: [item])
+        #expect(menu.links.map(\.time) == [time])
+    }
+
     @Test func noLinkRepeatsThePassword() throws {
         let page = Array("=> a\n".utf8)[...]
         #expect(

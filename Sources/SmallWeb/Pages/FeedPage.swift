@@ -4,14 +4,17 @@ package import SmallWebFormats
 package import SmallWebText
 
 extension FeedDocument {
-    /// The document as a page of links, each with its day and title.
+    /// The document as a page of links, each with its day, time and title.
     ///
     /// - Parameter base: The document's own URI, after redirects.
     func blocks(at base: URI) -> [TextBlock] {
         var blocks: [TextBlock] = []
-        func add(_ kind: TextBlock.Kind, _ text: String, to target: String? = nil) {
+        func add(
+            _ kind: TextBlock.Kind, _ text: String, to target: String? = nil, time: Int? = nil
+        ) {
             let line = blocks.count + 1
-            let link = target.map { TextBlock.Link(Array($0.utf8), line: line) }
+            var link = target.map { TextBlock.Link(Array($0.utf8), line: line) }
+            link?.time = time
             let runs = text.isEmpty ? [] : [TextBlock.Run(Array(text.utf8), link: link)]
             blocks.append(TextBlock(kind, runs, line: line))
         }
@@ -21,7 +24,8 @@ extension FeedDocument {
         for entry in entries {
             let day = entry.time.map { UTCDate.day($0) + " " } ?? ""
             if let target = entry.uri(at: base)?.description {
-                add(.link, day + (entry.label ?? "without a title"), to: target)
+                let label = day + (entry.label ?? "without a title")
+                add(.link, label, to: target, time: entry.time)
             } else {
                 // The space keeps a mark of gemtext in a title without a link from being one.
                 add(.paragraph, " " + day + (entry.label ?? ""))

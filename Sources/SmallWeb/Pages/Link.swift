@@ -26,6 +26,10 @@ public struct Link: Sendable, Hashable {
     package let isNofollow: Bool
     /// Facts about the link that only the page's protocol has.
     package var facts = Facts()
+    /// The time of an entry of a feed, or of a line of a menu or listing that has one, in Unix
+    /// seconds: the publication, or else the last change. Midnight in UTC for an entry that has a
+    /// day alone; `nil` elsewhere, also for a label with a ``day``.
+    public let time: Int?
 
     /// Absolute, with an ASCII host; empty for a line that leads nowhere, which ``Page/links``
     /// leaves out.
@@ -50,7 +54,7 @@ public struct Link: Sendable, Hashable {
         _ url: String, label: String = "", kind: Item.Kind = .link
     ) throws(FetchError) {
         (uri, raw, text) = (try URI(parsing: url), Array(url.utf8), Array(label.utf8))
-        (self.kind, line, element, rel, type) = (kind, 1, "", [], nil)
+        (self.kind, line, element, rel, type, time) = (kind, 1, "", [], nil, nil)
         (isEmbedded, isNofollow) = (false, false)
     }
 
@@ -69,7 +73,7 @@ public struct Link: Sendable, Hashable {
         kind =
             link.isPrompt && takesData
             ? .input : link.kind == .image ? .image : Self.kind(of: uri, registry)
-        (line, element, rel) = (link.line, link.element, link.rel)
+        (line, element, rel, time) = (link.line, link.element, link.rel, link.time)
         type = link.type.isEmpty ? nil : String(decoding: link.type, as: UTF8.self)
         (isEmbedded, isNofollow) = (link.isEmbedded, link.isNofollow)
     }
@@ -82,7 +86,7 @@ public struct Link: Sendable, Hashable {
         raw = item.target ?? Array(item.text.utf8)
         text = Array(item.text.utf8)
         kind = item.kind
-        (self.line, element, rel, type) = (line, "", [], nil)
+        (self.line, element, rel, type, time) = (line, "", [], nil, item.time)
         (isEmbedded, isNofollow) = (false, false)
         facts = item.facts
     }
