@@ -18,6 +18,26 @@ struct OwnIdentitiesTests {
         store = IdentityStore(bench.directory + "/store", .builtIn)
     }
 
+    @Test(
+        arguments: [
+            (nil, 253_402_300_799), (.seconds(1), 1001), (.milliseconds(90_900), 1090),
+            (.seconds(Int64.max), 253_402_300_799),
+        ] as [(Duration?, Int)], [ClientIdentity.KeyType.ecdsa, .ed25519])
+    func aCertificateEndsWhenItIsTold(
+        _ validity: (time: Duration?, end: Int), _ type: ClientIdentity.KeyType
+    ) throws {
+        let pem = try ClientIdentity.make(
+            name: "someone", type: type, now: 1000, validFor: validity.time)
+        let facts = try ClientIdentity.certificateFacts(pem)
+        #expect(facts.notBefore == 1000 && facts.notAfter == validity.end)
+        for time in [Duration.zero, .seconds(-1), .milliseconds(900)] {
+            let error = #expect(throws: FetchError.self) {
+                try ClientIdentity.make(name: "someone", type: type, now: 1000, validFor: time)
+            }
+            #expect(error?.outcome == .usage)
+        }
+    }
+
     @Test func aURLGetsTheIdentityThatIsBoundToIt() async throws {
         let server = try LoopbackServer(
             tls: .make(), identity: .requested, handler: DemoSites.gemini())

@@ -145,12 +145,28 @@ public final class ClientIdentity: @unchecked Sendable {
         for cipher in ciphers { _ = functions.EVP_add_cipher(cipher()) }
     }
 
+    /// The last second of the year 9999, beyond which X.509 has no dates.
+    private static let latestEnd = 253_402_300_799
+
     /// A new self-signed certificate and its key, as PEM.
     ///
-    /// It expires in the year 9999, not before: the accounts that it opens would be lost.
+    /// - Parameters:
+    ///   - name: Its common name, for people.
+    ///   - type: The kind of its key.
+    ///   - now: The start of its validity, in Unix seconds.
+    ///   - time: The length of its validity, in whole seconds. By default, and at most, it ends
+    ///     with the year 9999: the accounts that it opens are lost with it.
+    /// - Throws: `usage` for a validity of less than a second; `not-built-in` when libssl is not
+    ///   installed; `internal` when OpenSSL fails.
     public static func make(
-        name: String, type: KeyType = .ecdsa, now: Int
+        name: String, type: KeyType = .ecdsa, now: Int, validFor time: Duration? = nil
     ) throws(FetchError) -> [UInt8] {
+        let seconds = Int(clamping: time?.components.seconds ?? .max)
+        guard seconds > 0 else {
+            throw usageError("a certificate that is valid for less than a second is of no use")
+        }
+        let (sum, isBeyond) = now.addingReportingOverflow(seconds)
+        let end = isBeyond ? latestEnd : min(sum, latestEnd)
         let library = try TLSContext.shared().library
         let functions = library.functions
         let algorithm = type == .ecdsa ? "EC" : "ED25519"
@@ -170,7 +186,7 @@ public final class ClientIdentity: @unchecked Sendable {
         _ = functions.ASN1_INTEGER_set_uint64(
             functions.X509_get_serialNumber(certificate), UInt64.random(in: 1...UInt64(Int64.max)))
         _ = functions.ASN1_TIME_set(functions.X509_getm_notBefore(certificate), now)
-        _ = functions.ASN1_TIME_set(functions.X509_getm_notAfter(certificate), 253_402_300_799)
+        _ = functions.ASN1_TIME_set(functions.X509_getm_notAfter(certificate), end)
         _ = functions.X509_set_pubkey(certificate, pair)
         let subject = functions.X509_get_subject_name(certificate)
         _ = functions.X509_NAME_add_entry_by_txt(
