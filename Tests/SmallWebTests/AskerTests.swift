@@ -20,7 +20,7 @@ struct AskerTests {
     init() throws { bench = try Bench() }
 
     /// A client whose asker awaits something before it says `answer`.
-    private func web(_ answer: Bool) throws -> Client {
+    private func web(_ answer: TrustStore.Answer) throws -> Client {
         let (questions, log) = (questions, log)
         return try bench.web { options in
             var store = TrustStore(path: bench.storePath, policy: .ask)
@@ -40,7 +40,7 @@ struct AskerTests {
 
     @Test func oneQuestionSettlesTheKeyForAllThatWait() async throws {
         let server = try LoopbackServer.capsule()
-        let web = try web(true)
+        let web = try web(.always)
         let urls = (0..<16).map { _ in server.url("/about") }
         for try await result in web.run(urls, parallel: 16, options: .init(perHost: 16)) {
             #expect(try result.get().outcome == .ok)
@@ -48,10 +48,42 @@ struct AskerTests {
         #expect(questions.values.count == 1)
     }
 
+    /// Over every scheme whose keys are pinned: new ones and changed ones.
+    @Test(arguments: Registry.builtIn.schemes.filter { $0.trust == .tofu })
+    func onceIsNotRemembered(_ scheme: Scheme) async throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            guard let line = peer.readLine() else { return }
+            if String(decoding: line, as: UTF8.self).contains("size=1") { _ = peer.read(1) }
+            peer.write("20 text/plain\r\n")
+        }
+        let web = try web(.once)
+        let endpoint = Endpoint(host: "127.0.0.1", port: server.port, security: .tls)
+        for hasPin in [false, true] {
+            let store = TrustStore(path: bench.storePath)
+            if hasPin {
+                let other = String(repeating: "0", count: 64)
+                let pin = try #require(
+                    KnownHosts.Pin(
+                        place: "\(endpoint)", .key, .sha256, digest: other, first: nil, via: "-"))
+                try await store.change(loop: bench.loop) { $0.add(pin) }
+            }
+            let before = try store.hosts()
+            for _ in 0..<2 {
+                var request = try web.request(server.url("/0/a", scheme: scheme.name))
+                if scheme.uploads != nil { request.upload = Request.Upload("a".utf8) }
+                let count = questions.values.count
+                let ending = try await web.fetch(request).ending
+                #expect(ending.connection?.trust?.verdict == (hasPin ? .changed : .firstUse))
+                #expect(questions.values.count == count + 1)
+            }
+            #expect(try store.hosts() == before)
+        }
+    }
+
     @Test func oneQuestionIsAskedAtATime() async throws {
         let servers = try (0..<6).map { _ in try LoopbackServer.capsule() }
         let plain = try LoopbackServer { $0.write("no question\n") }
-        let web = try web(true)
+        let web = try web(.always)
         let urls = servers.map { $0.url("/about") } + [plain.url("/", scheme: "finger")]
         var count = 0
         for try await result in web.run(urls, parallel: 8) where (try? result.get()) != nil {
@@ -64,7 +96,7 @@ struct AskerTests {
 
     @Test func aNoIsTheEndOfAFetchAndOfNoOther() async throws {
         let server = try LoopbackServer.capsule()
-        let web = try web(false)
+        let web = try web(.no)
         for try await result in web.run([server.url("/a"), server.url("/b")], parallel: 2) {
             guard case .failure(let error) = result.result else {
                 Issue.record("it was trusted")

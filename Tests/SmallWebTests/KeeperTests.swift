@@ -184,7 +184,7 @@ struct KeeperTests {
         let web = try web(.ask) { store in
             store.asker = { question in
                 questions.add(question)
-                return answer
+                return answer ? .always : .no
             }
         }
         let result = try? await verdict(web)

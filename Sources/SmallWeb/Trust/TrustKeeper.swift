@@ -63,6 +63,21 @@ extension TrustStore {
         }
     }
 
+    /// The answer to a ``Question``. The literals `true` and `false` are ``always`` and ``no``.
+    @nonexhaustive
+    public enum Answer: Sendable, Hashable, ExpressibleByBooleanLiteral {
+        /// The key is not trusted, and the fetch fails.
+        case no
+        /// The key is trusted for this connection, and not remembered: the next one asks again,
+        /// even of the same fetch.
+        case once
+        /// The key is trusted and remembered, in the place of one that it replaces.
+        case always
+
+        /// ``always`` for true, ``no`` for false.
+        public init(booleanLiteral value: Bool) { self = value ? .always : .no }
+    }
+
     /// A key that a person may accept.
     public struct Question: Sendable {
         /// The server.

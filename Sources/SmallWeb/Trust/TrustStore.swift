@@ -18,7 +18,7 @@ public struct TrustStore: Sendable {
 
     /// One reference, as a store is copied for each connection.
     private struct Parts: Sendable {
-        var asker: (@Sendable (Question) async -> Bool)?
+        var asker: (@Sendable (Question) async -> Answer)?
         var policies: (@Sendable (_ scheme: String, _ endpoint: Endpoint) -> Policy?)?
         var keeper: (any Keeper)?
         /// True while a question waits for its answer.
@@ -31,11 +31,11 @@ public struct TrustStore: Sendable {
     private var parts = Shared(Parts())
     private var shared: Locked<TrustLookup> { parts.value.lookup }
 
-    /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``; false
-    /// is a no. `nil` always refuses. It is called away from the client's thread, for one question
+    /// Asks a person if a key is to be trusted all the same, for ``TrustStore/Policy/ask``. `nil`
+    /// always refuses. It is called away from the client's thread, for one question
     /// at a time, and may wait or block; other fetches go on. With the total time of its fetch, or
     /// when that is cancelled, its task is cancelled, and its answer has no effect any more.
-    public var asker: (@Sendable (Question) async -> Bool)? {
+    public var asker: (@Sendable (Question) async -> Answer)? {
         get { parts.value.asker }
         set { parts.value.asker = newValue }
     }
@@ -116,7 +116,7 @@ public struct TrustStore: Sendable {
     ) async throws(FetchError) -> Connection.Trust {
         var visit = TrustVisit(endpoint: endpoint, tls: tls, now: now, policy: policy, path: path)
         if let facts = try visit.judgeWithoutStore() { return facts }
-        var hasTurn = false
+        var (hasTurn, answer) = (false, Answer.no)
         defer { if hasTurn { parts.value.isAsking.withLock { $0 = false } } }
         for _ in 0..<Self.changesMax {
             let keys = keeper == nil ? [] : try await keys(visit, on: loop, by: deadline)
@@ -125,7 +125,7 @@ public struct TrustStore: Sendable {
                 ? try lines(of: endpoint.description) : keys.map { $0.line(for: visit) }
             do throws(FetchError) {
                 let (facts, change) = try visit.judge(lines)
-                guard let change, !isReadOnly else { return facts }
+                guard let change, !isReadOnly, answer != .once else { return facts }
                 guard keeper == nil else {
                     let (key, old) = change.keys(zip(keys, lines))
                     if try await remember(key, old, visit, on: loop, by: deadline) { return facts }
@@ -142,14 +142,15 @@ public struct TrustStore: Sendable {
                 guard policy == .ask, isQuestion, !visit.isApproved, let asker else { throw error }
                 if hasTurn {
                     let question = Question(visit, lines, error)
-                    visit.isApproved =
+                    answer =
                         asksOnLoop
                         ? await asker(question)
                         : try await loop.away(by: end, or: Self.noTime(endpoint)) {
                             await asker(question)
                         }
                     if Task.isCancelled { throw .cancelled }
-                    guard visit.isApproved else { throw error }
+                    guard answer != .no else { throw error }
+                    visit.isApproved = true
                 } else {
                     // Then it is looked up again: an answer to another fetch may have settled it.
                     try await untilNobodyIsAsked(about: endpoint, on: loop, by: end)

@@ -96,7 +96,7 @@ struct ConnectionSettings: Sendable {
             }
         var store = TrustStore(path: policy == .skip ? "" : try knownHosts(), policy: policy)
         if policy == .ask && asker.canAsk {
-            store.asker = { asker.confirms($0.error) }
+            store.asker = { asker.confirms($0.error) ? .always : .no }
             store.asksOnLoop = true
         }
         return store

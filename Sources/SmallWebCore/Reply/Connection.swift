@@ -207,7 +207,7 @@ extension Connection {
         /// The result of the judgement.
         @nonexhaustive
         public enum Verdict: String, Sendable, Hashable, Codable {
-            /// The server was not known; its key is from now on.
+            /// The server was not known; its key is from now on, unless it was trusted for once.
             case firstUse = "first-use"
             /// The key that is known.
             case match

@@ -211,7 +211,7 @@ struct TrustCommand: Sendable {
         store.asker = { question in
             let isWanted = isForced || asker.confirms(question.error)
             isRefused.withLock { $0 = !isWanted }
-            return isWanted
+            return isWanted ? .always : .no
         }
         do throws(FetchError) {
             let key = try probe(place, store)
