@@ -223,3 +223,5 @@ struct ResponseTests {
         return names.sorted()
     }
 }
+        #expect(error?.isCancelled == true && FetchError.cancelled.isCancelled)
+        #expect(!FetchError.postponed.isCancelled && !FetchError.tooLarge(1).isCancelled)

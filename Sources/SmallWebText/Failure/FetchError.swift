@@ -117,6 +117,10 @@ public struct FetchError: Error, Sendable, Hashable {
     /// accepted.
     public var isRetryable: Bool { outcome.isRetryable && !hasSentData || isPostponed }
 
+    /// True if the task of the fetch was cancelled: `catch where error.isCancelled`. A request that
+    /// the deadline of its run has left over is `interrupted`, too, and was not cancelled.
+    public var isCancelled: Bool { outcome == .interrupted && !isPostponed }
+
     /// An error whose outcome and phase are final.
     public init(
         _ outcome: Outcome, _ phase: Phase, _ message: String, errnoName: String? = nil,
@@ -166,7 +170,8 @@ public struct FetchError: Error, Sendable, Hashable {
         return copy
     }
 
-    /// The fetch's task was cancelled.
+    /// The fetch's task was cancelled. One that was thrown has a ``url``, so it equals this one no
+    /// more: ``isCancelled`` tells.
     public static let cancelled = FetchError(.interrupted, .input, "cancelled")
 
     /// Appended to messages when ``hasSentData`` is true.
