@@ -72,6 +72,16 @@ struct FrontDoorTests {
         #expect(read?.outcome == .permanentFailure)
     }
 
+    /// Over every scheme that has a server: over TCP, over TLS and by libcurl.
+    @Test(arguments: Registry.builtIn.schemes.filter { $0.transport != .none })
+    func aRefusedConnectionHasItsErrno(_ scheme: Scheme) async throws {
+        let web = try bench.web()
+        var request = try web.request("\(scheme.name)://127.0.0.1:1/0/r.git")
+        if scheme.uploads != nil { request.upload = .init("a".utf8) }
+        let error = await #expect(throws: FetchError.self) { try await web.fetch(request) }
+        #expect(error?.outcome == .connect && error?.errnoName == "ECONNREFUSED")
+    }
+
     @Test func aServerThatIsNotPublicIsNotAsked() async throws {
         let server = try LoopbackServer.capsule()
         let web = try bench.web { $0.resolver.isPublicOnly = true }

@@ -141,6 +141,10 @@ extension FetchError {
                         isForeign || outcome == .receive && !transfer.hasReply
                             ? .emptyReply : outcome))
         remedy = Self.remedy(outcome)
+        // Another failure leaves the number of some earlier call.
+        if [.connect, .send, .receive].contains(outcome), transfer.errorNumber != 0 {
+            errnoName = SystemError(number: Int32(clamping: transfer.errorNumber)).name
+        }
     }
 
     private static func verdict(on code: CURLcode) -> (Outcome, Phase) {
