@@ -42,29 +42,42 @@ internal import Testing
 
     @Test(
         arguments: [
-            ("text/html", "<meta charset=utf-8>", [0xE4], "\u{FFFD}"),
-            ("text/html; charset=utf-8", "<meta charset=iso-8859-1>", [0xC3, 0xA4], "\u{E4}"),
-            ("text/html; charset=iso-8859-1", "<meta charset=utf-8>", [0x80], "\u{20AC}"),
-            ("text/html; charset=nonsense", "", [0xC3, 0xA4], "\u{E4}"),
-            ("text/html", "<meta charset=nonsense>", [0xC3, 0xA4], "\u{E4}"),
-            ("text/html", "<meta charset=koi8-r>", [0xC1], "\u{430}"),
-            ("text/html", "", [0xE4, 0x61], "\u{E4}a"),
+            ("text/html", "<meta charset=utf-8>", [0xE4], "\u{FFFD}", "utf-8"),
+            (
+                "text/html; charset=utf-8", "<meta charset=iso-8859-1>", [0xC3, 0xA4], "\u{E4}",
+                "utf-8"
+            ),
+            (
+                "text/html; charset=iso-8859-1", "<meta charset=utf-8>", [0x80], "\u{20AC}",
+                "windows-1252"
+            ),
+            ("text/html; charset=nonsense", "", [0xC3, 0xA4], "\u{E4}", "utf-8"),
+            ("text/html", "<meta charset=nonsense>", [0xC3, 0xA4], "\u{E4}", "utf-8"),
+            ("text/html", "<meta charset=koi8-r>", [0xC1], "\u{430}", "koi8-r"),
+            (
+                "text/html", "<meta http-equiv=content-type content='text/html; charset=KOI8-R'>",
+                [0xC1], "\u{430}", "koi8-r"
+            ),
+            ("text/html", "", [0xE4, 0x61], "\u{E4}a", "windows-1252"),
             // It changes in the middle.
-            ("text/html", "\u{E4}", Array(repeating: 0x61, count: 2000) + [0xE4], "\u{FFFD}"),
+            (
+                "text/html", "\u{E4}", Array(repeating: 0x61, count: 2000) + [0xE4], "\u{FFFD}",
+                "utf-8"
+            ),
             (
                 "text/html", String(repeating: " ", count: 1024) + "<meta charset=koi8-r>",
-                [0xC3, 0xA4], "\u{E4}"
+                [0xC3, 0xA4], "\u{E4}", "utf-8"
             ),
-        ] as [(String, String, [UInt8], String)])
+        ] as [(String, String, [UInt8], String, String)])
     func findsTheCharset(
-        _ type: String, _ before: String, _ bytes: [UInt8], _ end: String
+        _ type: String, _ before: String, _ bytes: [UInt8], _ end: String, _ charset: String
     ) throws {
         let page = Array(before.utf8) + bytes
         let text = try read(page, type).text
         #expect(text.hasSuffix(end), "\(text.suffix(20))")
         #expect(try read(page, type, isPieces: true).text == text)
         let whole = try Page("https://h.test/", page, #require(MediaType(parsing: type)))
-        #expect(whole.text.hasSuffix(end))
+        #expect(whole.text.hasSuffix(end) && whole.charset == charset)
     }
 
     /// A page of Markdown that is held to its end is not read as a whole there.

@@ -56,10 +56,16 @@ public struct Page: Sendable {
     /// The media type of the body, as far as the protocol gives one.
     public var mediaType: MediaType? { ending.head?.mediaType }
 
-    /// The body as text, from the charset that the server names, or else the page of HTML itself;
-    /// invalid bytes become U+FFFD. It may hold control characters.
+    /// The charset that ``text`` is read from, in lower case: the one that the server names. A page
+    /// of HTML has its byte order mark before that, and after it a `meta` of its first 1,024 bytes.
+    /// UTF-8 for other text and for a charset that the system does not know, `nil` for a body that
+    /// is not read as text.
+    public var charset: String? { ending.head.flatMap { PageReader.charset($0, body) } }
+
+    /// The body as text, from its ``charset``, or else UTF-8; invalid bytes become U+FFFD. It may
+    /// hold control characters.
     public var text: String {
-        guard let converter = ending.head.flatMap({ PageReader.converter($0, body) }) else {
+        guard let converter = charset.flatMap(CharsetConverter.init(from:)) else {
             return String(decoding: body, as: UTF8.self)
         }
         return String(decoding: converter.convert(body[...]) + converter.finish(), as: UTF8.self)

@@ -115,18 +115,26 @@ package final class PageReader {
         return head.mediaType?.charset.flatMap(CharsetConverter.init(from:))
     }
 
-    /// The converter for a whole page, which may be HTML that names its charset.
-    static func converter(_ head: Head, _ body: [UInt8]) -> CharsetConverter? {
-        guard Kind(head) == .html else { return converter(head) }
-        return CharsetConverter(from: HTMLCharset.name(of: body[...], declared: declared(head)))
+    /// The charset of a whole page, which may be HTML that names it; UTF-8 in the place of one that
+    /// cannot be read, `nil` for no text.
+    static func charset(_ head: Head, _ body: [UInt8]) -> String? {
+        let name: String? =
+            switch Kind(head) {
+            case .other: nil
+            case .html: HTMLCharset.name(of: body[...], declared: declared(head))
+            default: head.mediaType?.charset
+            }
+        return name.map { known($0) ?? "utf-8" }
     }
 
     /// The charset that a media type names, if it can be read.
     private static func declared(_ head: Head) -> String? {
-        (head.mediaType?.parameters["charset"]?.lowercased()).flatMap { name in
-            let isUTF8 = CharsetConverter.namesOfUTF8.contains(name)
-            return isUTF8 || CharsetConverter(from: name) != nil ? name : nil
-        }
+        (head.mediaType?.parameters["charset"]?.lowercased()).flatMap(known)
+    }
+
+    private static func known(_ name: String) -> String? {
+        let isUTF8 = CharsetConverter.namesOfUTF8.contains(name)
+        return isUTF8 || CharsetConverter(from: name) != nil ? name : nil
     }
 
     /// Must be called before the first event.

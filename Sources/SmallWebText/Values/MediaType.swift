@@ -35,7 +35,8 @@ public struct MediaType: Sendable, Hashable, CustomStringConvertible {
         self.init(String(decoding: essence, as: UTF8.self), parameters)
     }
 
-    /// In lower case; UTF-8 for text without a charset (Gemini, and this project elsewhere).
+    /// In lower case; UTF-8 for text without a charset (Gemini, and this project elsewhere). A page
+    /// of HTML may name another one in itself: `Page.charset` knows.
     public var charset: String? {
         parameters["charset"]?.lowercased() ?? (isText ? "utf-8" : nil)
     }
