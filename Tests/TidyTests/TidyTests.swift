@@ -315,13 +315,17 @@ import Testing
         return count
     }
 
-    /// A promise to the compiler needs its reason beside it.
+    /// A promise to the compiler, or some in a row, has its reason in the comment right above.
     @Test(arguments: sources.filter { $0.isProduct })
     func uncheckedPromisesHaveAReason(_ source: Source) {
-        for (number, line) in source.lines.enumerated()
-        where line.contains("@unchecked Sendable") || line.contains("nonisolated(unsafe)") {
-            let before = source.lines[max(0, number - 6)..<number]
-            #expect(before.contains { $0.contains("@unchecked:") }, "line \(number + 1)")
+        let isPromise = { (line: String) in
+            line.contains("@unchecked Sendable") || line.contains("nonisolated(unsafe)")
+        }
+        for (number, line) in source.lines.enumerated() where isPromise(line) {
+            let before = source.lines[..<number].reversed().prefix {
+                isPromise($0) || $0.drop { $0 == " " }.hasPrefix("//")
+            }
+            #expect(before.contains { $0.contains("// @unchecked: ") }, "line \(number + 1)")
         }
     }
 

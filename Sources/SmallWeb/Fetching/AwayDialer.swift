@@ -17,9 +17,9 @@ extension Fetch {
         let loop = fetcher.loop
         let said = Locked((order: Event.Order(), isLeft: false))
         // @unchecked: used on the loop alone.
-        nonisolated(unsafe) let away = AwayDialer(
-            dialer: dialer, loop: loop, thread: fetcher.thread)
-        nonisolated(unsafe) let delivery = delivery
+        nonisolated(unsafe) let (away, delivery) = (
+            AwayDialer(dialer: dialer, loop: loop, thread: fetcher.thread), delivery
+        )
         let end = deadline == .never ? .never : deadline.advanced(seconds: Self.graceSeconds)
         defer { said.withLock { $0.isLeft = true } }
         let completeness: Completeness
