@@ -119,6 +119,9 @@ extension EventLoop {
     /// Runs foreign code and cancels it at the deadline. On the loop.
     ///
     /// - Throws: Errors of `body`; `late` in their place after the deadline.
+    //
+    // Not `away(by:or:_:)`: that leaves its body alone at the deadline, and drops its task's place
+    // on the loop. This body has a stream that must not be closed under it, so it is waited for.
     func run<Value: Sendable>(
         until deadline: Instant, or late: FetchError,
         _ body: @escaping @Sendable () async throws -> Value
