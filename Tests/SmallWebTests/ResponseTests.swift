@@ -178,6 +178,50 @@ struct ResponseTests {
         #expect(names == ["authority.pem", "page"])
     }
 
+    /// The article "Resume a download": bytes that are there, their state, and the end of it.
+    @Test(arguments: [false, true])
+    func aBodyIsResumed(_ hasChanged: Bool) async throws {
+        let server = try LoopbackServer { peer in
+            let head = peer.readHeader()
+            guard head.contains("Range: bytes=") else {
+                peer.write(
+                    "HTTP/1.1 200 OK\r\nETag: \"v1\"\r\nContent-Length: 8\r\n\r\nbody")
+                return
+            }
+            if hasChanged || !head.contains("If-Range: \"v1\"") {
+                peer.write("HTTP/1.1 200 OK\r\nETag: \"v2\"\r\nContent-Length: 3\r\n\r\nnew")
+            } else if head.contains("bytes=4-") {
+                peer.write(
+                    "HTTP/1.1 206 Partial Content\r\nETag: \"v1\"\r\nContent-Length: 4\r\n"
+                        + "Content-Range: bytes 4-7/8\r\n\r\n and")
+            } else {
+                peer.write(
+                    "HTTP/1.1 416 Range Not Satisfiable\r\nContent-Range: bytes */8\r\n"
+                        + "Content-Length: 0\r\n\r\n")
+            }
+        }
+        let (web, url) = (try bench.web(), server.url("/", scheme: "http"))
+        var (bytes, state): ([UInt8], String?) = ([], nil)
+        func resume() async throws {
+            var request = try web.request(url, limits: Limits())
+            if !bytes.isEmpty { (request.resumeOffset, request.bodyState) = (bytes.count, state) }
+            let response = try await web.response(request)
+            if bytes.isEmpty { state = response.head?.bodyState }
+            for try await piece in response.body { bytes += piece }
+        }
+        let cut = await #expect(throws: FetchError.self) { try await resume() }
+        #expect(cut?.isRetryable == true && bytes == Array("body".utf8) && state != nil)
+        guard !hasChanged else {
+            let error = await #expect(throws: FetchError.self) { try await resume() }
+            #expect(error?.outcome == .permanentFailure && bytes == Array("body".utf8))
+            return
+        }
+        for _ in 0..<2 {
+            try await resume()
+            #expect(String(decoding: bytes, as: UTF8.self) == "body and")
+        }
+    }
+
     @Test func aURIIsTakenWhereAStringIs() async throws {
         let server = try LoopbackServer.capsule()
         let (web, uri) = (try bench.web(), try URI(parsing: server.url("/about")))
@@ -200,6 +244,8 @@ struct ResponseTests {
         task.cancel()
         let error = await #expect(throws: FetchError.self) { try await task.value }
         #expect(error?.outcome == .interrupted)
+        #expect(error?.isCancelled == true && FetchError.cancelled.isCancelled)
+        #expect(!FetchError.postponed.isCancelled && !FetchError.tooLarge(1).isCancelled)
     }
 
     private func text(_ path: String) -> String? {
@@ -223,5 +269,3 @@ struct ResponseTests {
         return names.sorted()
     }
 }
-        #expect(error?.isCancelled == true && FetchError.cancelled.isCancelled)
-        #expect(!FetchError.postponed.isCancelled && !FetchError.tooLarge(1).isCancelled)
