@@ -354,7 +354,7 @@ api: debug-binaries
 
 # With the flags of the binary, or everything is compiled again for each of them.
 loopback: deps static-libs
-	$(SWIFT) build $(RELEASE_FLAGS) --product smallweb-loopback
+	$(SWIFT) build $(RELEASE_FLAGS) $(VARIANT) --product smallweb-loopback
 
 demo:
 	@echo "make demo builds smallweb and servers to try it on, for debugging (two minutes on two cores," \

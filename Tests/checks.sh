@@ -63,3 +63,20 @@ lacks() {
     if [ "${CI:-}" = true ]; then fails "$1: $2"; else echo "skipped - $1: $2"; fi
     return 1
 }
+
+# step NAME COMMAND…: the check NAME holds if the command succeeds, and says how long that took. If not,
+# its output is shown, and the script ends. It is run in the background, since a condition would take its
+# `set -e` away.
+step() {
+    local start=$SECONDS log
+    log=$(mktemp)
+    "${@:2}" >"$log" 2>&1 &
+    if ! wait $!; then
+        cat "$log"
+        rm -f "$log"
+        fails "$1"
+        exit 1
+    fi
+    rm -f "$log"
+    passes "$1 ($((SECONDS - start)) s)"
+}

@@ -12,8 +12,9 @@ package struct FixtureTest: Sendable {
         package var refusal: FetchError?
     }
 
-    /// Limit of one play.
+    /// Limit of one play, and of one with a program that has begun late.
     private static let seconds = 5.0
+    private static let patientSeconds = 15.0
     /// Silence of a server that is silent at the end, and of one that is cut after a datagram.
     private static let silenceSeconds = 0.5
     private static let cutSilenceSeconds = 0.2
@@ -121,14 +122,17 @@ package struct FixtureTest: Sendable {
     private func differences(
         _ wire: WireCase, _ play: Play, on loop: EventLoop
     ) async throws(FetchError) -> [String] {
-        let deadline = Instant.after(seconds: Self.seconds)
+        var seconds = Self.seconds
+        var deadline = Instant.after(seconds: seconds)
         let known = plugin.options.map(\.key)
         if let option = wire.options.first(where: { !known.contains($0.name) }) {
             return ["the plugin has no option \(option.name)"]
         }
         var (played, said, server) = try await self.play(wire, play, by: deadline, on: loop)
         if played.error?.outcome == .timeout, server.awaited != nil, Instant.now < deadline {
-            // On a busy machine a program may begin after the silence is over.
+            // On a slow or busy machine a program may begin after the silence is over.
+            seconds = Self.patientSeconds
+            deadline = .after(seconds: seconds)
             (played, said, server) = try await self.play(
                 wire, play, by: deadline, on: loop, isPatient: true)
         }
@@ -139,7 +143,7 @@ package struct FixtureTest: Sendable {
             comparison.checkWhole(played)
         }
         if played.error?.outcome == .timeout, Instant.now >= deadline {
-            comparison.note("the program did not end within \(Int(Self.seconds)) s")
+            comparison.note("the program did not end within \(Int(seconds)) s")
         }
         guard !comparison.lines.isEmpty else { return [] }
         if played.error?.outcome == .timeout, let awaited = server.awaited {

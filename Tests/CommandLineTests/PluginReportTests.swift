@@ -59,6 +59,21 @@ struct PluginReportTests {
             "\(end.text)")
     }
 
+    /// As on a slow machine: the silence that ends it begins when the program has begun.
+    @Test func aProgramMayBeginLate() throws {
+        let result = try test(
+            "sleep 1.2; echo a; exec cat >&4",
+            """
+            > a\\n
+            < b
+            close silence
+            = {"event":"head","class":"success"}
+            = {"event":"body","text":"b"}
+            error timeout
+            """)
+        #expect(result.status == 0, "\(result.text)")
+    }
+
     @Test func anEventThatIsNotJSONIsNamedWhenItIsRead() throws {
         let result = try test("exit 0", #"= {"event":"head","class":"success",}"#)
         #expect(

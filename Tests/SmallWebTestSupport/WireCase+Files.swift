@@ -15,7 +15,7 @@ extension WireCase {
             .filter { $0.pathExtension == "wire" }.sorted { $0.path < $1.path }
         precondition(!wires.isEmpty, "no .wire files in \(root.path)")
         return wires.map { file in
-            let name = String(file.path.dropFirst(root.path.count)).trimmingPrefix("/")
+            let name = file.path.dropFirst(root.path.count).drop { $0 == "/" }
             do {
                 return try WireCase(
                     name: String(name), parsing: String(contentsOf: file, encoding: .utf8))
