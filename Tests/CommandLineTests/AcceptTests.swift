@@ -3,7 +3,7 @@ import SmallWebTestSupport
 import Testing
 
 /// The Accept field of those that read, and the cache of pages in several forms.
-@Suite(.timeLimit(.minutes(5))) struct AcceptTests {
+@Suite(.timeLimit(.minutes(30))) struct AcceptTests {
     private let smallweb = Smallweb()
     private static let hour = ["--cache", "--max-age", "1h"]
 

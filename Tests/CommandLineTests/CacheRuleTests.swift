@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// The requests that the cache answers, the replies that it keeps, and those it shows (RFC 9111).
-@Suite(.timeLimit(.minutes(10))) struct CacheRuleTests {
+@Suite(.timeLimit(.minutes(30))) struct CacheRuleTests {
     private let smallweb = Smallweb()
     private static let hour = ["--cache", "--max-age", "1h"]
 

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// `--cache`, `--offline`, and archives with an index.
-@Suite(.timeLimit(.minutes(5))) struct CacheTests {
+@Suite(.timeLimit(.minutes(30))) struct CacheTests {
     private let smallweb = Smallweb()
     private static let hour = ["--cache", "--max-age", "1h"]
 

@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// A reply without a single byte, where nothing but its bytes says that there is one.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct EmptyReplyTests {
     private let smallweb = Smallweb()
 

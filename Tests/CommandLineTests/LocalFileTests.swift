@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Files of this machine, read as pages, and those that are refused.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct LocalFileTests {
     private let smallweb = Smallweb()
     private var home: Smallweb.Home { smallweb.home }

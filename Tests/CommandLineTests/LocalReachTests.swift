@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebCLI
 
 /// Nobody reaches a file of this machine by accident: every way in, with and without `--local`.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LocalReachTests {
     private static let refusal = "files of this machine are read only where a person names them"
     private static let commands = Command.all.filter { $0.operands.first == .url }.map(\.name)

@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Deadlines also hold for long work before and during the first fetch.
-@Suite(.timeLimit(.minutes(10))) struct LongWorkCommandTests {
+@Suite(.timeLimit(.minutes(30))) struct LongWorkCommandTests {
     private let smallweb = Smallweb()
 
     private func write(_ name: String, _ content: [UInt8]) throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// A session of `open`, with the commands after a page. Ctrl-C, Ctrl-Z and the pager are tested
 /// with a controlling terminal (Tests/RealServers/reading.sh).
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ReaderTests {
     private static let next = "q quit: "
 

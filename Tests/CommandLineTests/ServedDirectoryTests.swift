@@ -6,7 +6,7 @@ import Testing
 
 /// `--from-dir`: a capsule, hole or site as its server will send it, and the options for the
 /// type and the base of a page.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct ServedDirectoryTests {
     private let smallweb = Smallweb()
     private var home: Smallweb.Home { smallweb.home }

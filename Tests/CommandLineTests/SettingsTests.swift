@@ -8,7 +8,7 @@ import Testing
 
 /// Settings take effect, or they are refused; in a config file they are ignored with a note, and
 /// `explain` gives the origin of each.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(30)))
 struct SettingsTests {
     private let smallweb = Smallweb()
     private var config: String { smallweb.home.file("config") }

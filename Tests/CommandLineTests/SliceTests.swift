@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// `--slice`: the parts of a page are the page, and 0 is a part of it as it is.
-@Suite(.timeLimit(.minutes(5))) struct SliceTests {
+@Suite(.timeLimit(.minutes(30))) struct SliceTests {
     private let smallweb = Smallweb()
 
     /// A web server whose reply to each path is a type, a body and the length that it announces;

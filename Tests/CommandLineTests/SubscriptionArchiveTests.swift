@@ -4,7 +4,7 @@ import SmallWebTestSupport
 import Testing
 
 /// `feed` and `watch`, recorded and replayed.
-@Suite(.timeLimit(.minutes(5))) struct SubscriptionArchiveTests {
+@Suite(.timeLimit(.minutes(30))) struct SubscriptionArchiveTests {
     private let smallweb = Smallweb()
 
     private static let page = ChangingCapsule.gemtext("# Log\n=> a.gmi 2026-11-20 First\n")

@@ -5,7 +5,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Recording and replay, by the binary.
-@Suite(.timeLimit(.minutes(5))) struct WarcTests {
+@Suite(.timeLimit(.minutes(30))) struct WarcTests {
     private let smallweb = Smallweb()
 
     private func content(_ name: String) -> String {

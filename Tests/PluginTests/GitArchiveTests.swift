@@ -6,7 +6,7 @@ internal import SmallWebTesting
 internal import Testing
 
 /// Archives of repositories that are made to do harm, and patches as git writes them.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct GitArchiveTests {
     static func play(_ query: String, _ make: (inout FakeGit) -> ObjectID) async -> GitPlayed {
         var git = FakeGit()
@@ -151,7 +151,7 @@ struct GitArchiveTests {
 }
 
 /// LFS files that come at the same time.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct LFSTogetherTests {
     /// Lets exchanges of files go on when eight of them are there, or all that are left.
     private actor Gate {

@@ -6,7 +6,7 @@ internal import SmallWebTesting
 internal import Testing
 
 /// Habits of hosts and caches that git's own server does not have.
-@Suite(.timeLimit(.minutes(10)))
+@Suite(.timeLimit(.minutes(30)))
 struct GitHabitTests {
     // MARK: Acknowledgements
 

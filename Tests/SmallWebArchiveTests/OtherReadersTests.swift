@@ -10,7 +10,7 @@ import Testing
 @testable import SmallWebArchive
 
 /// What is recorded of each way to ask, for other programs and for `plugin test`.
-@Suite(.timeLimit(.minutes(5))) struct OtherReadersTests {
+@Suite(.timeLimit(.minutes(30))) struct OtherReadersTests {
     private typealias Way = (url: String, change: (inout Request) -> Void)
 
     private static let upload = { @Sendable (request: inout Request) in

@@ -7,7 +7,7 @@ import Testing
 @testable import SmallWebArchive
 
 /// Fetches that are recorded, and replayed when the servers are gone.
-@Suite(.timeLimit(.minutes(5))) struct RecordingTests {
+@Suite(.timeLimit(.minutes(30))) struct RecordingTests {
     /// A client that records into `path`, until it is forgotten.
     private func recorder(
         _ path: String, _ change: (inout Client.Options) -> Void = { _ in }

@@ -6,7 +6,7 @@ import SmallWebTestSupport
 import Testing
 
 /// Bodies in records, in each form that they can have.
-@Suite(.timeLimit(.minutes(5))) struct RecordedBodyTests {
+@Suite(.timeLimit(.minutes(30))) struct RecordedBodyTests {
     private static let bodies: [[UInt8]] = {
         var random = SeededGenerator(seed: 7)
         var bodies: [[UInt8]] =

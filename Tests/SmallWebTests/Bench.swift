@@ -66,10 +66,7 @@ final class Bench: Sendable {
         let events = Recorder<Event>()
         do throws(FetchError) {
             var request = try fetcher.request(url)
-            // No test of ours takes that long, on a busy machine either, and none shall hang. The
-            // usual 15 s for a connection may pass before a test has looked at it.
-            request.limits.totalSeconds = 1200
-            (request.limits.connectSeconds, request.limits.idleSeconds) = (1200, 1200)
+            request.limits = .patient
             change(&request)
             let ending = try await fetcher.run(request) { event throws(FetchError) in
                 events.add(event)
@@ -131,4 +128,11 @@ extension Fetcher.Options {
     mutating func judge(_ policy: TrustStore.Policy) {
         trustStore = TrustStore(path: "", policy: policy)
     }
+}
+
+extension Limits {
+    /// No test of ours takes that long, on a busy machine either, and none shall hang. The usual
+    /// 15 s for a connection may pass before a test has looked at it.
+    static let patient = Limits(
+        total: .seconds(1200), connect: .seconds(1200), idle: .seconds(1200))
 }

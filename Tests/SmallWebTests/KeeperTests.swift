@@ -56,11 +56,11 @@ struct KeeperTests {
     }
 
     private func verdict(_ web: Client) async throws -> Connection.Trust.Verdict? {
-        try await web.fetch(server.url("/about")).ending.connection?.trust?.verdict
+        try await web.fetch(server.url("/about"), limits: .patient).ending.connection?.trust?.verdict
     }
 
     /// The outcome of a fetch that fails before a byte of its request is sent.
-    private func outcome(_ web: Client, _ limits: Limits = .page) async throws -> Outcome? {
+    private func outcome(_ web: Client, _ limits: Limits = .patient) async throws -> Outcome? {
         let error = await #expect(throws: FetchError.self) {
             try await web.fetch(server.url("/about"), limits: limits)
         }
@@ -134,7 +134,7 @@ struct KeeperTests {
         known.isOfCertificate = ofCertificate
         await know(known)
         let error = await #expect(throws: FetchError.self) {
-            try await web().fetch(server.url("/about"))
+            try await web().fetch(server.url("/about"), limits: .patient)
         }
         #expect(error?.outcome == .trustChanged)
         let (expected, actual) = (try #require(error?.expected), try #require(error?.actual))

@@ -54,7 +54,6 @@ import Testing
     func aBodyOfAnotherLengthNeverArrives(_ scheme: String, _ index: Int) async throws {
         let server = try server(scheme)
         let wrong = Self.wrong[index]
-        let begun = ContinuousClock.now
         let played = await bench.play(server.url("/a", scheme: scheme)) {
             $0.upload = .init(
                 byteCount: wrong.said, mediaType: "",
@@ -67,7 +66,6 @@ import Testing
             ? "the upload ended after \(sum) of \(wrong.said) bytes"
             : "the upload has more than its \(wrong.said) bytes"
         #expect(played.error?.message.hasPrefix(wanted) == true, "\(played.result)")
-        #expect(begun.duration(to: .now) < .seconds(60))
         // The server has seen no complete body, and of an empty one not even the request.
         for body in bodies(server) { #expect(body.count < wrong.said) }
     }
