@@ -95,7 +95,8 @@ internal import Testing
 
     /// In linear time: a megabyte of signs, of lines and of blanks.
     @Test(
-        .timeLimit(.minutes(30)), arguments: ["#", "# \n", "# smallweb:\n", "//", " ", "\r\n", "\0"])
+        .timeLimit(.minutes(30)),
+        arguments: ["#", "# \n", "# smallweb:\n", "//", " ", "\r\n", "\0"])
     func isReadInLinearTime(_ piece: String) {
         _ = problem(String(repeating: piece, count: (1 << 20) / piece.utf8.count))
         let begun = "# smallweb: {\(Self.scheme)}\n# wire: url nex://h/\n"

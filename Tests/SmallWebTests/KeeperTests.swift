@@ -56,7 +56,8 @@ struct KeeperTests {
     }
 
     private func verdict(_ web: Client) async throws -> Connection.Trust.Verdict? {
-        try await web.fetch(server.url("/about"), limits: .patient).ending.connection?.trust?.verdict
+        let page = try await web.fetch(server.url("/about"), limits: .patient)
+        return page.ending.connection?.trust?.verdict
     }
 
     /// The outcome of a fetch that fails before a byte of its request is sent.
