@@ -31,7 +31,17 @@ note_what_is_free() {
 }
 note_what_is_free &
 notes=$!
-trap 'kill "$notes"' EXIT
+# Whatever a test leaves, or one that is killed, is removed with it.
+TMPDIR=$(mktemp -d -t sw.XXXXXX)
+export TMPDIR
+# Some tests run programs as other users.
+chmod 1777 "$TMPDIR"
+clean_up() {
+    kill "$notes"
+    chmod -R u+rwx "$TMPDIR" 2>/dev/null
+    rm -rf "$TMPDIR"
+}
+trap clean_up EXIT
 
 interrupted() {
     trap - INT TERM
