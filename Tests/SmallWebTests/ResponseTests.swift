@@ -202,7 +202,7 @@ struct ResponseTests {
         }
         let (web, url) = (try bench.web(), server.url("/", scheme: "http"))
         var (bytes, state): ([UInt8], String?) = ([], nil)
-        func resume() async throws {
+        nonisolated(nonsending) func resume() async throws {
             var request = try web.request(url, limits: Limits())
             if !bytes.isEmpty { (request.resumeOffset, request.bodyState) = (bytes.count, state) }
             let response = try await web.response(request)
