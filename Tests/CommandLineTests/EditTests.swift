@@ -19,8 +19,7 @@ struct EditTests {
         _ url: String, _ script: String, _ words: [String] = ["-k"],
         started: (Int32) throws -> Void = { _ in }
     ) throws -> Smallweb.Result {
-        try smallweb.home.write("#!/bin/sh\n\(script)\n", to: "editor")
-        #expect(chmod(smallweb.home.file("editor"), 0o755) == 0)
+        try Programs.write("#!/bin/sh\n\(script)\n", to: smallweb.home.file("editor"))
         var smallweb = smallweb
         smallweb.environment["EDITOR"] = smallweb.home.file("editor")
         return try smallweb.run(["edit", url] + words, started: started)
@@ -118,7 +117,7 @@ struct EditTests {
             }
             peer.write(page.update { $0 })
         }
-        try smallweb.home.write(
+        try Programs.write(
             """
             #!/bin/sh
             # smallweb: {"scheme": "trial", "port": 1, "transport": "tcp", "upload": true,
@@ -126,8 +125,7 @@ struct EditTests {
             echo "$SMALLWEB_UPLOAD_SIZE"
             cat <&5
             exec cat >&4
-            """, to: "trial.sh")
-        #expect(chmod(smallweb.home.file("trial.sh"), 0o755) == 0)
+            """, to: smallweb.home.file("trial.sh"))
         let words = ["--plugin", "./trial.sh"]
         let result = try edit("trial://127.0.0.1:\(server.port)/a", Self.append, words)
         #expect(result.status == 0 && page.update { $0 } == "old\nnew\n", "\(result.errors)")

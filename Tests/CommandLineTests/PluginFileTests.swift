@@ -21,15 +21,14 @@ struct PluginFileTests {
 
     /// A plugin that needs no server.
     private func script(_ body: String, more: String = "", to name: String) throws -> String {
-        try smallweb.home.write(
+        let path = smallweb.home.file(name)
+        try Programs.write(
             """
             #!/bin/sh
             # smallweb: {"scheme": "trial", "port": 0, "transport": "none"\(more)}
             \(body)
 
-            """, to: name)
-        let path = smallweb.home.file(name)
-        set(0o755, of: path)
+            """, to: path)
         set(0o755, of: URL(fileURLWithPath: path).deletingLastPathComponent().path)
         return path
     }

@@ -29,8 +29,7 @@ extension Smallweb {
     }
 
     func write(_ text: String, to path: String, mode: Int) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        try set(mode, of: path)
+        try Programs.write(text, to: path, mode: mode_t(mode))
     }
 
     func set(_ mode: Int, of path: String) throws {

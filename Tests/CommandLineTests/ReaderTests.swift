@@ -282,10 +282,7 @@ struct ReaderTests {
         let directory = smallweb.home.file("bin")
         try FileManager.default.createDirectory(
             atPath: directory, withIntermediateDirectories: true)
-        try "#!/bin/sh\n\(script)\n".write(
-            toFile: "\(directory)/\(name)", atomically: true, encoding: .utf8)
-        try FileManager.default.setAttributes(
-            [.posixPermissions: 0o755], ofItemAtPath: "\(directory)/\(name)")
+        try Programs.write("#!/bin/sh\n\(script)\n", to: "\(directory)/\(name)")
         smallweb.environment["PATH"] = "\(directory):/usr/bin:/bin"
         return smallweb
     }

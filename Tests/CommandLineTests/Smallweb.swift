@@ -45,7 +45,7 @@ struct Smallweb {
             let place = URL(fileURLWithPath: file(name))
             try FileManager.default.createDirectory(
                 at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
-            try Data(text.utf8).write(to: place)
+            try Programs.write(text, to: place.path, mode: nil)
         }
 
         func content(_ name: String) -> [UInt8]? {

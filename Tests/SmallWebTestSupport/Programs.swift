@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 internal import Glibc
+internal import SmallWebCore
 
 /// Programs that tests run.
 package enum Programs {
@@ -13,6 +14,41 @@ package enum Programs {
         if getenv("CI") != nil { return true }
         let path = getenv("PATH").map { String(cString: $0) } ?? "/usr/bin:/bin"
         return path.split(separator: ":").contains { access("\($0)/\(name)", X_OK) == 0 }
+    }
+
+    /// Writes a file. One that can be run waits until no process has it open for writing: a child
+    /// that another thread is just starting has a copy of every descriptor, and such a file is
+    /// refused as busy.
+    ///
+    /// - Parameter mode: `nil` leaves that of the file as it is.
+    package static func write(_ text: String, to path: String, mode: UInt32? = 0o755) throws {
+        let place = path.systemName
+        let isProgram = try {
+            let file = try systemCall {
+                open(place, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o666)
+            }
+            defer { close(file) }
+            if let mode { _ = try systemCall { fchmod(file, mode) } }
+            var rest = Array(text.utf8)[...]
+            while !rest.isEmpty {
+                let count = try rest.withUnsafeBytes { bytes in
+                    try systemCall { Glibc.write(file, bytes.baseAddress, bytes.count) }
+                }
+                rest = rest.dropFirst(count)
+            }
+            var facts = stat()
+            _ = try systemCall { fstat(file, &facts) }
+            return facts.st_mode & 0o111 != 0
+        }()
+        guard isProgram else { return }
+        let reader = try systemCall { open(place, O_RDONLY | O_CLOEXEC) }
+        defer { close(reader) }
+        // A lease for reading (F_SETLEASE) is refused while there is a writer.
+        let setLease: Int32 = 1024
+        try eventually("nobody has \(path) open for writing") {
+            fcntl(reader, setLease, F_RDLCK) == 0 || errno != EAGAIN
+        }
+        _ = fcntl(reader, setLease, F_UNLCK)
     }
 
     /// For `--proxy-command`: a connection to `%h` and `%p`, by standard input and output.

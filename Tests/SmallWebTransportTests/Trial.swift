@@ -59,8 +59,7 @@ struct Trial {
         deinit { try? FileManager.default.removeItem(atPath: root) }
 
         func write(_ name: String, _ text: String, mode: mode_t = 0o755) throws {
-            try Data(text.utf8).write(to: URL(fileURLWithPath: folder + "/" + name))
-            try #require(chmod(folder + "/" + name, mode) == 0)
+            try Programs.write(text, to: folder + "/" + name, mode: mode)
         }
     }
 
