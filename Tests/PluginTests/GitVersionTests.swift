@@ -113,7 +113,7 @@ internal import Testing
     func theHintNamesTheNearestVersion(_ wanted: Case) async throws {
         for (version, hint) in [
             ("mian", "did you mean main?"), ("V1", "did you mean v1?"), ("nothing", nil),
-            ("HEAD~1", "~ and ^ are not understood: name a commit by its id"),
+            ("HEAD^{tree}", "write VERSION^, VERSION^2 or VERSION~3 for an ancestor of a version"),
             ("README.md", "a path in the repository comes after --, or after // in its URL"),
             (
                 "0123abc",
@@ -131,7 +131,7 @@ internal import Testing
     /// Everything that a real server says in one visit, in pieces and cut off.
     @Test(arguments: cases)
     func realRepliesCutAndSplit(_ wanted: Case) async throws {
-        for path in ["", "//a/b/c"] {
+        for path in ["", "//a/b/c"] + (wanted.version == 2 ? ["//README?ref=main^"] : []) {
             let whole = try await Self.play(path, wanted)
             let count = try UploadPack.shared(wanted.format).bytesSaid(
                 to: whole.requests, version: wanted.version, filters: wanted.filters)

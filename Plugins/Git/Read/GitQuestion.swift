@@ -110,7 +110,9 @@ struct GitQuestion: Hashable, Sendable {
             guard kind == .log || range?.from != nil else {
                 throw .badURL(
                     "\"?diff=\(text)\" is not a range",
-                    hint: "write \(text.isEmpty ? "A" : text).. for what has changed since then")
+                    hint: text.isEmpty
+                        ? "write A.. for what has changed since then"
+                        : "\(text)^..\(text) is what it changed, \(text).. what has changed since")
             }
         case .describe: version = try VersionRange.version(text)
         case .object: version = text

@@ -100,13 +100,15 @@ final class Repository {
     /// The object of a name.
     ///
     /// - Parameters:
-    ///   - name: A branch, tag, full reference or object id; `nil` is `HEAD`.
+    ///   - name: A branch, tag, full reference or object id, or an ancestor of one; `nil` is
+    ///     `HEAD`.
     ///   - peels: True for the target of an annotated tag, if the server reports it; false for the
     ///     tag itself.
     /// - Throws: `permanent-failure` when there is none.
     func resolve(_ name: String?, peels: Bool = true) async throws(FetchError) -> ObjectID {
         let version = name ?? "HEAD"
         if let id = ObjectID(hex: version), id.format == format { return id }
+        if let ancestor = Ancestor(version) { return try await resolve(ancestor) }
         try await lookUp([name], peels: peels)
         guard let id = Self.candidates(version).lazy.compactMap({ self.refs[$0] }).first else {
             throw try await missing(name)
@@ -116,7 +118,7 @@ final class Repository {
 
     /// Looks up several names in one exchange.
     func lookUp(_ names: [String?], peels: Bool = true) async throws(FetchError) {
-        let unknown = names.map { $0 ?? "HEAD" }.filter {
+        let unknown = names.map { $0.map { Ancestor($0)?.base ?? $0 } ?? "HEAD" }.filter {
             !lookedUp.contains($0) && ObjectID(hex: $0)?.format != format
         }
         guard server.version == 2, !unknown.isEmpty else { return }
@@ -157,6 +159,10 @@ final class Repository {
             tags.sort { $0.name.utf8.lexicographicallyPrecedes($1.name.utf8) }
         }
         if let id = ObjectID(hex: version), id.format == format { return (id, id, tags) }
+        if let ancestor = Ancestor(version) {
+            let id = try await resolve(ancestor)
+            return (id, id, tags)
+        }
         guard let name = candidates.first(where: { refs[$0] != nil }), let id = refs[name] else {
             throw try await missing(version)
         }
@@ -196,7 +202,7 @@ final class Repository {
         if name.contains(where: { "~^".contains($0) }) {
             return FetchError(
                 .permanentFailure, .body, message,
-                hint: "~ and ^ are not understood: name a commit by its id")
+                hint: "write VERSION^, VERSION^2 or VERSION~3 for an ancestor of a version")
         }
         let suffix = name.split(separator: ".").dropFirst().last ?? ""
         if !suffix.isEmpty, suffix.allSatisfy(\.isLetter), !name.contains(text: ".."),
@@ -213,8 +219,9 @@ final class Repository {
     }
 
     /// Full names for a short one, in the order of gitrevisions(7).
-    static func candidates(_ name: String) -> [String] {
-        [
+    static func candidates(_ version: String) -> [String] {
+        let name = Ancestor(version)?.base ?? version
+        return [
             name, "refs/\(name)", "refs/tags/\(name)", "refs/heads/\(name)",
             "refs/remotes/\(name)", "refs/remotes/\(name)/HEAD",
         ]
