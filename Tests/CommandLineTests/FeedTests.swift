@@ -64,6 +64,20 @@ final class ChangingCapsule: Sendable {
         => d.gmi 2020-01-01 D
         """)
 
+    /// The tags and branches of a repository have the dates that their URL asks for.
+    @Test func datesOfVersionsAreThoseOfTheRepository() throws {
+        let server = try LoopbackServer(handler: DemoSites.git)
+        let url = "git://127.0.0.1:\(server.port)/demo.git?refs"
+        let undated = try smallweb.run(["feed", "--format", "gemtext", url])
+        #expect(undated.status == 0 && undated.text.contains("1970-01-01 tag v1"))
+        #expect(undated.errors.contains("1970-01-01; ?refs&dates has them"), "\(undated.errors)")
+        let dated = try smallweb.run(["feed", "--format", "gemtext", url + "&dates"])
+        #expect(dated.status == 0 && dated.errors.isEmpty, "\(dated.errors)")
+        let days = dated.text.split(separator: "\n").filter { $0.hasPrefix("=>") }
+        #expect(!days.isEmpty && days.allSatisfy { !$0.contains(" 1970-") }, "\(dated.text)")
+        #expect(dated.text.contains(" tag v1\n"))
+    }
+
     @Test func makesAFeedOfGemtext() throws {
         let capsule = try ChangingCapsule(["/log/": Self.page])
         let result = try feed("--format", "gemtext", capsule.place + "/log/")

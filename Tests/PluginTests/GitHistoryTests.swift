@@ -175,7 +175,8 @@ extension FakeGit {
             #expect(line[2].hasPrefix(isTag ? "1970-01-01T00:00:01Z" : "2023-11-14T22:1"))
         }
         #expect(played.refs.count == 5)
-        #expect(played.refs.allSatisfy { $0.facts["date"] != nil })
+        #expect(played.refs.allSatisfy { $0.facts["date"] != nil && $0.time != nil })
+        #expect(played.refs.allSatisfy { $0.url?.hasPrefix("git://h.test/r") == true })
     }
 
     // MARK: Archives

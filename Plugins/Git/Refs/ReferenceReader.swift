@@ -89,21 +89,23 @@ struct ReferenceReader {
         for ref in refs {
             guard let id = ObjectID(hex: ref.oid) else { continue }
             let found = pack.find(id) == nil ? others : pack
-            let date = try Self.date(of: try found.required(id)).map(UTCDate.second)
+            let time = try Self.time(of: try found.required(id))
+            let date = time.map(UTCDate.second)
             if query.showsSymrefs, let target = ref.symref {
                 lines += "ref: \(target)\t\(ref.name)\n".utf8
             }
             lines += "\(ref.oid)\t\(ref.name)\t\(date ?? "")\n".utf8
             guard wantsItems else { continue }
             var item = ref.item
-            item.facts["date"] = Facts.Value(date)
+            item.url = repository.address.url(ofVersion: ref.name)
+            (item.time, item.facts["date"]) = (time, Facts.Value(date))
             try await emit(.item(item))
         }
         try await emit(.body(lines[...]))
     }
 
     /// `nil` for a directory or file, and for a tag without a date.
-    private static func date(of object: PackObject) throws(FetchError) -> Int? {
+    private static func time(of object: PackObject) throws(FetchError) -> Int? {
         switch object.type {
         case .tag: object.tagger?.date?.seconds
         case .commit: try Commit(object).date

@@ -288,7 +288,10 @@ package final class PageFeedReader: PageSink {
         let title = isTag ? "tag \(short)" : "branch \(short) at \(version.prefix(12))"
         let place = item.url ?? "\(base)#" + PercentEncoding.encode(name.utf8, also: "/")
         let mark = item.url == nil ? "@" : "#"
-        addUndated("\(place)\(mark)\(PercentEncoding.encode(version.utf8))", title)
+        let url = "\(place)\(mark)\(PercentEncoding.encode(version.utf8))"
+        guard let time = item.time, FeedText.isFollowed(url) else { return addUndated(url, title) }
+        let line = FeedText.line(title.utf8)
+        dated.add(Feed.Entry(url: FeedText.url(url), title: line, time: time))
     }
 
     /// Adds a heading with a date; its entry leads to the heading itself.

@@ -72,7 +72,7 @@ final class FeedRun: SubscriptionRun {
         var entries = FeedEntries(countMax: rules.entriesMax)
         for entry in reader.newest() { entries.add(entry) }
         if !reader.undated.isEmpty, !subscription.hasState {
-            subscription.messages.warning(Advice.undated(name))
+            subscription.messages.warning(Advice.undated(name, reader.nature))
         }
         for entry in reader.undated {
             var entry = entry
