@@ -265,6 +265,12 @@ import Testing
         #expect(records["link"].count == 9)
         let words = records["link"].compactMap { $0["outcome"]?.string }
         #expect(words.filter { $0 == "unchecked" }.count == 1)
+        // A run without a check says at least how many.
+        let saved = try smallweb.run([
+            "crawl", "-k", "--state", "m.jsonl", "--mirror", "m", capsule.place + "/log/",
+        ])
+        #expect(saved.status == 0, "\(saved.errors)")
+        #expect(saved.errors.contains(", 1 of them refused for good, waiting"), "\(saved.errors)")
     }
 
     /// A server that asks for a pause gets it, and is left alone if it asks again and again.

@@ -78,7 +78,7 @@ import Testing
         #expect(smallweb.home.files(below: ".local").isEmpty)
         #expect(try smallweb.run(["warc", "check", name]).status == 0)
         let missing = try smallweb.run(["--replay", name, sites.urls[0] + "/other"])
-        #expect(missing.status == 103 && missing.errors.contains("no recording has"))
+        #expect(missing.status == 103 && missing.errors.contains("no recording has this URL"))
         let listed = try smallweb.run(["warc", "list", name]).text
         #expect(listed.contains("\tresponse\t") && listed.contains("\t51\t"))
     }

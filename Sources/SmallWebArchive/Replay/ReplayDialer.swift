@@ -23,11 +23,7 @@ struct ReplayDialer: ProgramHost, ProgramNetwork {
         let replayer = try find(request.uri, defaultPort)
         let same = replayer.index.recordings(of: request.uri, defaultPort: defaultPort)
         // Connection details are needed before the request can select the recording.
-        guard let expected = replayer.next(same) else {
-            throw .notRecorded(
-                replayer.isLoose
-                    ? "this URL" : "a request to \(endpoint) over \(request.scheme.name)")
-        }
+        guard let expected = replayer.next(same) else { throw .notRecorded("this URL") }
         let facts = try await meet(
             endpoint, expected, of: replayer, request.uri, defaultPort: defaultPort)
         return ReplayStream(

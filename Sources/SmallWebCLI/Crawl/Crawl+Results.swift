@@ -75,7 +75,9 @@ extension Crawl {
         case .connect, .receive, .send: return entry.tries + 1 < Self.resetsMax ? .again : .failed
         case .truncated where place.unended > 0 && !place.endsReplies:
             return entry.tries + 1 < Self.unendedMax ? .again : .failed
-        default: return outcome.lasts ? .done : .failed
+        default:
+            if outcome == .permanentFailure { refused += 1 }
+            return outcome.lasts ? .done : .failed
         }
     }
 

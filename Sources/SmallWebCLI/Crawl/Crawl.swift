@@ -35,6 +35,8 @@ final class Crawl: Source {
     var isCut = false
     /// Pages that were fetched, or have failed.
     var done = 0
+    /// Pages refused for good, in this run.
+    var refused = 0
     /// What is to be said of places at the end.
     var notices: [String] = []
     /// Changes of pages since the rounds before, and new ones.

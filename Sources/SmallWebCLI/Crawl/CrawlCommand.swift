@@ -364,7 +364,9 @@ struct CrawlCommand: Sendable {
         _ crawl: Crawl, _ waiting: Int, _ left: [(name: String, reason: String)],
         _ isContinued: Bool
     ) throws(FetchError) {
-        var words = ["\(crawl.done) page\(crawl.done == 1 ? "" : "s"), waiting: \(waiting)"]
+        let refused = crawl.refused == 0 ? "" : ", \(crawl.refused) of them refused for good"
+        let pages = "\(crawl.done) page\(crawl.done == 1 ? "" : "s")"
+        var words = ["\(pages)\(refused), waiting: \(waiting)"]
         if crawl.done == 0, waiting == 0 {
             words.append("the crawl is over, nothing is left: \(Advice.nextRound)")
         }
