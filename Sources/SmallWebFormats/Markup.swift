@@ -100,7 +100,8 @@ public struct MarkupWriter: Sendable {
         return paragraph(link(label.isEmpty ? Array(url.utf8) : Array(label), url, note))
     }
 
-    /// Writes a line that keeps its blanks.
+    /// Writes a line, without its end, that keeps its blanks. A text of several lines is split
+    /// before.
     public mutating func preformatted(_ text: ArraySlice<UInt8>) -> [UInt8] {
         let run = TextBlock.Run(Array(text))
         return within(.preformatted, inlines([run], { _ in (nil, "") }, keepsBlanks: true))

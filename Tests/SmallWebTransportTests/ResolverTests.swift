@@ -41,6 +41,11 @@ struct ResolverTests {
         let resolver = Resolver(overrides: ["example.test:1965": ["127.0.0.3", "::1"]])
         #expect(try await hosts(resolver, "example.test") == ["127.0.0.3", "::1"])
         #expect(try await hosts(resolver, "127.0.0.9", port: 70) == ["127.0.0.9"])
+        let both = ["example.test": ["127.0.0.4"], "example.test:1965": ["127.0.0.3"]]
+        for (port, address) in [(1965, "127.0.0.3"), (70, "127.0.0.4")] as [(UInt16, String)] {
+            let found = try await hosts(Resolver(overrides: both), "example.test", port: port)
+            #expect(found == [address])
+        }
     }
 
     @Test func theFamilyAskedForIsTheOnlyOneUsed() async throws {

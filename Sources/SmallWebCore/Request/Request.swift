@@ -182,7 +182,8 @@ extension Scheme {
 
 /// Bounds of one fetch. Sizes in bytes, times in seconds; a time that is 0 or less is over at once.
 public struct Limits: Sendable, Hashable {
-    /// Largest body, counted as it is delivered; `nil` for none.
+    /// Largest body, counted as it is delivered; `nil` for none. A larger one ends with
+    /// `too-large`; any number of its bytes, up to the limit, may have come before.
     public var bodyBytesMax: Int?
     /// True if ``bodyBytesMax`` is the default, not set by the user.
     package var isUsualForBodies = false

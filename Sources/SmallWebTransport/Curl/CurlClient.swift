@@ -285,7 +285,7 @@ package struct CurlClient: HTTPClient {
     ) throws(FetchError) {
         let target = settings.target(of: request.endpoint)
         guard !route.isDirect else {
-            guard settings.unixSocket == nil, resolver.overrides[target.description] == nil,
+            guard settings.unixSocket == nil, resolver.override(of: target) == nil,
                 let hidden = HiddenNetwork(host: target.host)
             else {
                 // libcurl 8.23 takes an address of either family.
@@ -309,12 +309,13 @@ package struct CurlClient: HTTPClient {
         transfer.set(CURLOPT_NOPROXY, "")
         if let path = settings.unixSocket { transfer.set(CURLOPT_UNIX_SOCKET_PATH, path) }
         transfer.set(CURLOPT_CONNECT_TO, list: settings.connectTo)
+        let target = settings.target(of: endpoint)
         transfer.set(
             CURLOPT_RESOLVE,
-            list: resolver.overrides.map { place, addresses in
+            list: resolver.override(of: target).map { addresses in
                 let bracketed = addresses.map(\.bracketedHost)
-                return "\(place):\(bracketed.joined(separator: ","))"
-            })
+                return ["\(target):\(bracketed.joined(separator: ","))"]
+            } ?? [])
         let keepSeconds = resolver.names.keepSeconds
         transfer.set(CURLOPT_DNS_CACHE_TIMEOUT, keepSeconds > 0 ? Int(keepSeconds) : -1)
         switch resolver.family {

@@ -114,7 +114,7 @@ struct RouteConnector {
     ) async throws(FetchError) -> [ProxyTarget] {
         let isFixed =
             SocketAddress(literal: endpoint.host, port: 0) != nil
-            || resolver.overrides[endpoint.description] != nil
+            || resolver.override(of: endpoint) != nil
         // The name of a hidden service must not reach a name server.
         let looksUp = proxy.looksUpHere && HiddenNetwork(host: endpoint.host) == nil
         guard isFixed || looksUp else { return [.name(endpoint.host, port: endpoint.port)] }

@@ -6,7 +6,8 @@ package import SmallWebCore
 /// All copies of a value share a cache: a name is looked up at most once a minute, also one without
 /// an address. The system does not report how long its answers are valid.
 public struct Resolver: Sendable {
-    /// Fixed answers by `host:port`, as with curl's `--resolve`: IP literals.
+    /// Fixed answers, IP literals: by `host:port`, as with curl's `--resolve`, or by `host` for
+    /// every other port. Names are in lower case.
     public var overrides: [String: [String]]
     /// Address families to try.
     public var family: Resolver.Family
@@ -64,13 +65,16 @@ public struct Resolver: Sendable {
         throw refusal(of: host, at: address?.host)
     }
 
+    func override(of endpoint: Endpoint) -> [String]? {
+        overrides.isEmpty ? nil : overrides[endpoint.description] ?? overrides[endpoint.host]
+    }
+
     /// Addresses that no name server is asked for; empty for the name of a host.
     ///
     /// - Throws: `resolve` if none is of the family asked for.
     func fixedAddresses(of endpoint: Endpoint) throws(FetchError) -> [SocketAddress] {
-        let fixedHosts = overrides.isEmpty ? nil : overrides[endpoint.description]
         let literals =
-            fixedHosts
+            override(of: endpoint)
             ?? (Self.isLocalhost(endpoint.host) ? ["127.0.0.1", "::1"] : [endpoint.host])
         let fixed = literals.compactMap { SocketAddress(literal: $0, port: endpoint.port) }
         let usable = fixed.filter { self.family == .any || $0.family == self.family.number }
