@@ -14,12 +14,13 @@ struct PastedURLTests {
     static let sure = [
         "<U>", "\"U\"", "'U'", "`U`", "“U”", "«U»", "=> U Some text", "=>U", "[text](U)",
         "[a [b]](U \"title\")", "<\"U\">", "![picture](U)", "  <U>  ",
-        "<url:U>", "<url: U>",
+        "<url:U>", "<url: U>", "(U)", "[U]", "(U).", "([U]),", "<U>,", "\"U\",", "<U>, ",
+        "(url:U)", "U\n", " U \r\n",
     ]
     /// S stands for the scheme, R for the rest behind its slashes.
     static let unsure = [
-        "(U)", "[U]", "<U>,", "\"U\", ", "(U).", "S:R", "S//R", "S:/R", "S:///R", "<S:R>", "<U",
-        "[one](U) and [two](U)", "<U> <U>", "url:U", "(url:U)",
+        "(U", "(U.)", "(U))", "<U>.)", "S:R", "S//R", "S:/R", "S:///R", "<S:R>", "<U",
+        "[one](U) and [two](U)", "<U> <U>", "url:U",
     ]
     private static let rest = "127.0.0.1:1/a.git"
     private static let marks = "<>\"`“”„‘’«»[]{}"
@@ -313,7 +314,7 @@ struct PastedURLTests {
             #expect(result.status == 0, "\(words): \(result.errors)")
             #expect(result.errors.contains("taken as \(url)"), "\(words): \(result.errors)")
         }
-        try smallweb.home.write("(\(url))\n", to: "unsure")
+        try smallweb.home.write("(\(url)\n", to: "unsure")
         let refused = try smallweb.run(["get", "@unsure"])
         #expect(refused.status == 3 && Self.hint(refused.errors) == url, "\(refused.errors)")
         // The URL of a program's request is taken to the letter.

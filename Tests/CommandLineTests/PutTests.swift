@@ -26,6 +26,21 @@ struct PutTests {
         #expect(both.status == 2 && both.errors.contains("--delete sends nothing"))
     }
 
+    /// A server asks for a token by the statuses for certificates.
+    @Test(arguments: ["60 a token, please", "61 that token is not known"])
+    func aTokenThatIsWantedIsNamed(_ reply: String) throws {
+        let server = try LoopbackServer(tls: .make()) { peer in
+            _ = peer.readLine()
+            peer.write("\(reply)\r\n")
+        }
+        let result = try put(server, ["-k"], stdin: "x")
+        #expect(result.status == 98, "\(result.errors)")
+        let hint = PastedURLTests.hint(result.errors) ?? ""
+        #expect(hint.hasPrefix("--token-file FILE or --ask-token sends a token; smallweb identity"))
+        let page = try smallweb.run(["get", "-k", "gemini://127.0.0.1:\(server.port)/page.gmi"])
+        #expect(!page.errors.contains("token-file"), "\(page.errors)")
+    }
+
     @Test func theTypeComesFromTheFileOrElseFromTheURL() throws {
         let server = try LoopbackServer(tls: .make()) { peer in
             let line = peer.readLine() ?? []

@@ -66,6 +66,30 @@ struct SuggestionTests {
         }
     }
 
+    /// Lines that newcomers have typed, each with the hint that went further.
+    @Test func whatWasTypedGoesFurther() throws {
+        let smallweb = Smallweb()
+        for (line, input, hint) in [
+            (
+                "get --tar http://127.0.0.1:1/r.git", "",
+                "for a repository: git+http://127.0.0.1:1/r.git"
+            ),
+            ("get --tar https://h.test/?a", "", "'smallweb help get --tar' says what it is for"),
+            ("get gopher://127.0.0.1:1/ --input -", "a secret", "-d @- reads the input from"),
+            ("diff git://127.0.0.1:1/r v1", "", "v1^..v1 is what it changed, v1.. what has"),
+            ("help timeout", "", "--max-time TIME is for the whole fetch"),
+            ("cert example.org", "", "'smallweb head URL' shows a server's certificate"),
+            ("get -", "Welcome here\n", "a page instead of a list of URLs is read by --local"),
+            ("links -", "<html>\n", "a page instead of a list of URLs is read by --local"),
+        ] {
+            let result = try smallweb.run(line.split(separator: " ").map(String.init), stdin: input)
+            #expect(result.status != 0, "\(line)")
+            let shown = PastedURLTests.hint(result.errors) ?? ""
+            #expect(shown.hasPrefix(hint), "\(line): \(result.errors)")
+            #expect(!result.errors.contains("secret"), "\(line)")
+        }
+    }
+
     /// One slash is a path of the server, and not of the repository.
     @Test func aSlashTooFewLeadsToTheRightURL() throws {
         let git = try LoopbackServer(handler: DemoSites.git)

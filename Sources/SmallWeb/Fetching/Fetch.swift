@@ -272,9 +272,14 @@ struct Fetch {
         if [.permanentFailure, .temporaryFailure].contains(ending.outcome) {
             let wantsLogin = head?.fields?["www-authenticate"] != nil
             ending.remedy = wantsLogin ? .giveCredentials : otherURL()
-        } else if ending.outcome == .needsIdentity, hop.hasIdentity {
-            // Another certificate would not help.
-            ending.remedy = .listIdentities
+        } else if ending.outcome == .needsIdentity {
+            let options = request.upload.map { _ in handler.options(of: request.scheme.name) }
+            if options?.contains(where: { $0.key == Request.Option.uploadToken.key }) ?? false {
+                ending.remedy = .giveToken(request.uri)
+            } else if hop.hasIdentity {
+                // Another certificate would not help.
+                ending.remedy = .listIdentities
+            }
         }
         return ending
     }

@@ -394,11 +394,10 @@ package enum Tool {
             for text in settings.configuration.warnings { messages.warning(text) }
         }
         for (index, word) in operands.enumerated() where command.isServer(index) {
-            if ASCII.isLetter(word.utf8.first ?? 0) {
-                if Advice.isGlob(word) { try settings.note(Advice.glob) }
-            } else {
-                operands[index] = settings.unwrapped(word)
+            if ASCII.isLetter(word.utf8.first ?? 0), Advice.isGlob(word) {
+                try settings.note(Advice.glob)
             }
+            operands[index] = settings.unwrapped(word)
         }
         try settings.checkRules(operands)
         if settings.fetch.served != nil {

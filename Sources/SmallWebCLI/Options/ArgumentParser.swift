@@ -187,6 +187,11 @@ struct ArgumentParser {
             guard attached == nil else {
                 throw usageError("\(name) takes no value", hint: advice(name))
             }
+            // Taken for a list, a piped answer would be shown as a URL that is refused.
+            guard option.id != .input || arguments.first != "-" else {
+                throw usageError(
+                    "\(name) takes no value", hint: "-d @- reads the input from standard input")
+            }
         case .value(let placeholder, _, _):
             value = attached ?? arguments.popFirst()
             guard let value else {

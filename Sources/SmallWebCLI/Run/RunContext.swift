@@ -191,8 +191,10 @@ final class RunContext: @unchecked Sendable {
                 ?? Advice.url(word, fetcher.registry)
         {
             problem?.hint = hint
-        } else if asked.subject.line == 1, asked.url?.hasPrefix("<") ?? false {
-            problem?.hint = Advice.markup
+        } else if asked.subject.line != nil, !asked.isJSON, problem?.outcome == .badURL,
+            let text = asked.url, text.hasPrefix("<") || text.contains(" ")
+        {
+            problem?.hint = Advice.page
         }
         if asked.subject.line != nil { problem = problem?.inPart }
         let job = Job(

@@ -126,7 +126,8 @@ extension Settings {
         }
         func foreign(_ name: String) -> FetchError {
             usageError(
-                "\(scheme.name) requests do not take --\(name)", hint: Advice.foreign(name))
+                "\(scheme.name) requests do not take --\(name)",
+                hint: Advice.repository(request, taking: name, registry) ?? Advice.foreign(name))
         }
         if !fetch.options.isEmpty {
             let known = registry[scheme.name]?.handler.options(of: scheme.name) ?? []

@@ -270,6 +270,8 @@ extension FetchError {
         indirect case removeIdentity(String)
         /// The server wants a client certificate.
         indirect case bindIdentity(URI?)
+        /// Names a token for an upload, or an identity.
+        indirect case giveToken(URI)
         /// The URL of a proxy into the network that the host is part of.
         case useProxy(String)
         /// User and password for the server.

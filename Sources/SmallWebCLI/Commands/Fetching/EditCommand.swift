@@ -50,6 +50,9 @@ private struct EditCommand: Sendable {
             try PutCommand.prepare(&self.settings, own, uploads)
             if let mark = scheme.editMark {
                 var uri = try URI(parsing: url)
+                guard uri.host != nil || scheme.hostForm != .required else {
+                    throw .badURL("no host in the URL")
+                }
                 if uri.path.hasSuffix(mark) { uri.path.removeLast(mark.count) }
                 url = uri.description
                 uri.path = (uri.path.isEmpty ? "/" : uri.path) + mark

@@ -24,7 +24,7 @@ extension Command {
             let names = Command.all.map(\.name) + Texts.topics.map(\.name)
             throw usageError(
                 "no help on \"\(name)\"",
-                hint: Nearest.question(name, among: names)
+                hint: Nearest.question(name, among: names) ?? Advice.option(name, of: .get)
                     ?? "topics: \(Texts.topics.map(\.name).joined(separator: ", ")), config, "
                     + "plugins")
         }

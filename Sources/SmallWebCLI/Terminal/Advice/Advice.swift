@@ -30,8 +30,10 @@ enum Advice {
             + "smallweb trust import --from av-98 -"
     }
 
-    static func undated(_ name: String) -> String {
-        "\(name): what has no date gets 1970-01-01; --state FILE remembers when it was first seen"
+    static func undated(_ name: String, _ nature: FeedNature) -> String {
+        let others = nature == .versions ? "?refs&dates has them, " : ""
+        return "\(name): what has no date gets 1970-01-01; \(others)--state FILE remembers when it "
+            + "was first seen"
     }
 
     /// The URL of what stands behind `#` of a repository, as in VERSION or VERSION:PATH; `nil` for
@@ -62,12 +64,27 @@ enum Advice {
         return isPlain && !word.isEmpty ? word : "'\(word.replacing(text: "'", with: "'\\''"))'"
     }
 
-    static let markup =
-        "that is a page and not a list of URLs: its links are those of 'smallweb links --local "
-        + "--content-type text/html --base URL /dev/stdin'"
+    static let page =
+        "a page instead of a list of URLs is read by --local --content-type TYPE --base URL "
+        + "/dev/stdin"
 
     static func foreign(_ option: String) -> String {
         wayOut("--" + option) ?? "'smallweb help get --\(option)' says what it is for"
+    }
+
+    /// The URL of a repository over the web, where an option is for those.
+    static func repository(
+        _ request: Request, taking option: String, _ registry: Registry
+    ) -> String? {
+        let uri = request.uri
+        guard
+            let own = registry.schemes.first(where: {
+                $0.hasReferences && $0.webScheme == uri.scheme
+            }), uri.query == nil, uri.path != "/", !uri.path.isEmpty,
+            registry[own.name]?.handler.options(of: own.name).contains(where: { $0.key == option })
+                ?? false
+        else { return nil }
+        return "for a repository: \(own.name)\(uri.display.dropFirst(uri.scheme.count))"
     }
 
     static func alone(_ request: Request) -> String {

@@ -38,6 +38,8 @@ extension FetchError.Remedy {
         case .removeIdentity(let name):
             "choose another name, or 'smallweb identity remove \(name)' first"
         case .bindIdentity(let uri): Self.identity(for: uri?.display ?? "URL")
+        case .giveToken(let uri):
+            "--token-file FILE or --ask-token sends a token; " + Self.identity(for: uri.display)
         case .useProxy(let url): "name its proxy, for example with --proxy \(url)"
         case .keepPages: "fetch it with --cache while there is a network"
         case .fetchAlone: "if you trust it, fetch that URL yourself"

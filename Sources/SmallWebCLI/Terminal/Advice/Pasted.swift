@@ -141,6 +141,10 @@ extension Advice {
         "(": ")", "[": "]", "{": "}",
     ]
 
+    private static func isStop(_ last: Character?) -> Bool {
+        last.map { ",.;:!?…".contains($0) } ?? false
+    }
+
     private static func trimmed(_ text: Substring) -> Substring {
         let isBlank = { (character: Character) in
             character.isWhitespace || "\u{FEFF}\u{200B}".contains(character)
@@ -184,17 +188,26 @@ extension Advice {
         }
         if let close = marks[first] {
             let inner = text.dropFirst()
+            // The sentence may go on behind the mark.
+            let isClosed = { (rest: Substring) in
+                rest.count == 1 || rest.count == 2 && isStop(rest.last)
+            }
             if "([{".contains(first) {
-                return inner[..<(inner.lastIndex(of: close) ?? inner.endIndex)]
+                let whole = inner[..<(inner.lastIndex(of: close) ?? inner.endIndex)]
+                isSure =
+                    wasSure && first != "{" && isClosed(inner[whole.endIndex...])
+                    && !isStop(whole.last) && !whole.contains(where: \.isWhitespace)
+                    && whole.count { $0 == first } == whole.count { $0 == close }
+                return whole
             }
             let whole = inner.prefix { $0 != close }
-            isSure = wasSure && inner[whole.endIndex...].count == 1
+            isSure = wasSure && isClosed(inner[whole.endIndex...])
             return whole
         }
         // The end of a sentence, or of marks opened before the URL; two dots are a part of it.
         let open = marks.first { $0.value == last }?.key ?? " "
         let isOpened = open != last && text.count { $0 == open } >= text.count { $0 == last }
-        let isEnd = ",.;:!?…".contains(last) && !text.hasSuffix("..")
+        let isEnd = isStop(last) && !text.hasSuffix("..")
         if !isEnclosed, isEnd || open != " " && !isOpened { return text.dropLast() }
         isSure = wasSure
         return nil
@@ -294,11 +307,12 @@ extension Advice {
 }
 
 extension Settings {
-    /// The URL in the marks that a word begins with, if that is sure, with a note; any other word
-    /// as it is.
+    /// The URL in the marks that a word begins with, or before its line end, if that is sure, with
+    /// a note; any other word as it is.
     func unwrapped(_ word: String, _ known: Registry? = nil) -> String {
-        // A URL begins with a letter.
-        guard let first = word.utf8.first, !ASCII.isLetter(first), word.contains(text: "://"),
+        // A URL begins with a letter, and has no line end.
+        guard let first = word.utf8.first, let last = word.utf8.last,
+            !ASCII.isLetter(first) || last < UInt8(ascii: " "), word.contains(text: "://"),
             let registry = try? known ?? registry(),
             let (uri, isSure) = Advice.reading(of: word, registry), isSure
         else { return word }
