@@ -275,6 +275,16 @@ internal import Testing
         #expect(menu.links.map(\.time) == [time])
     }
 
+    @Test func aPageOfOnesOwnMayBeARefusal() throws {
+        var head = Head(status: 51, .permanentFailure, meta: "Not found")
+        (head.isMissing, head.facts["a"]) = (true, .text("b"))
+        let missing = try Page("gemini://h.test/none", head: head)
+        #expect(missing.outcome == .permanentFailure && missing.status == 51)
+        #expect(missing.ending.head?.isMissing == true && missing.facts["a"] == .text("b"))
+        #expect(missing.ending.message?.contains("Not found") == true && missing.body.isEmpty)
+        #expect(throws: FetchError.self) { try Page("no scheme", head: head) }
+    }
+
     @Test func noLinkRepeatsThePassword() throws {
         let page = Array("=> a\n".utf8)[...]
         #expect(

@@ -36,9 +36,18 @@ public struct Page: Sendable {
     public init(
         _ url: String, _ body: [UInt8], _ mediaType: MediaType, items: [Item] = []
     ) throws(FetchError) {
+        try self.init(url, head: Head(.success, mediaType: mediaType), body, items: items)
+    }
+
+    /// A page that was not fetched, with a head of one's own: its ``outcome`` is that of the head's
+    /// class, such as `permanent-failure`, and its ``facts`` are the head's.
+    ///
+    /// - Throws: `bad-url`.
+    public init(
+        _ url: String, head: Head, _ body: [UInt8] = [], items: [Item] = []
+    ) throws(FetchError) {
         let ending = Ending(
-            outcome: .ok, completeness: .complete, uri: try URI(parsing: url),
-            head: Head(.success, mediaType: mediaType), bodyBytes: body.count)
+            try URI(parsing: url), head, .complete, bodyBytes: body.count, Ending.Timings())
         var parts = Parts()
         (parts.body, parts.items) = (body, items)
         self.init(ending, parts, .builtIn)
