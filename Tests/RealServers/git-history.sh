@@ -383,6 +383,22 @@ git_differences() {
     done
 }
 
+# Versions as gitrevisions(7) names them.
+git_ancestors() {
+    local place
+    for place in "$git" "$web"; do
+        different "$place/history.git" history.git main^..main
+        different "$place/history256.git" history256.git main~3..main^2
+        patched "$place/history.git" history.git main^..main
+        logged "$place/history.git" history.git main~2..main^2 : main~2..main^2
+        described "$place/unfiltered-history.git" unfiltered-history.git main~1
+    done
+    check "git: an ancestor, which a server before version 2 does not send"
+    sw log "$old/history.git" main^
+    status_is 22
+    err_says 'hint: name a commit by its id'
+}
+
 # The bytes of tags, as git cat-file gives them.
 git_objects() {
     local place tag
@@ -531,6 +547,7 @@ git_history() {
     git_logs
     git_describes
     git_differences
+    git_ancestors
     git_objects
     git_few_filters
     git_signatures
