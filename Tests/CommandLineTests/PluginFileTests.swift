@@ -22,6 +22,9 @@ struct PluginFileTests {
     /// A plugin that needs no server.
     private func script(_ body: String, more: String = "", to name: String) throws -> String {
         let path = smallweb.home.file(name)
+        try FileManager.default.createDirectory(
+            at: URL(fileURLWithPath: path).deletingLastPathComponent(),
+            withIntermediateDirectories: true)
         try Programs.write(
             """
             #!/bin/sh

@@ -90,7 +90,7 @@ struct WayOutTests {
         .unsupportedScheme: .init(
             "get gemni://PLACE/about", "did you mean gemini://?", "get gemini://PLACE/about"),
         .usage: .init("get --links CAPSULE/", "smallweb links URL", "links CAPSULE/"),
-        .badURL: .init("get (CAPSULE/about)", "/about", "get CAPSULE/about"),
+        .badURL: .init("get (CAPSULE/about", "/about", "get CAPSULE/about"),
         .resolve: .init("get -6 HOLE/0/about.txt", "leave out -4 or -6", "get HOLE/0/about.txt"),
         .connect: .init(
             "get gopher://127.0.0.1:1/0/about.txt", "check the port", "get HOLE/0/about.txt"),
@@ -193,7 +193,7 @@ struct WayOutTests {
         "log": .init("log GIT/demo.git?ref=main", "a word behind the URL", "log GIT/demo.git main"),
         "describe": .init(
             "describe GIT/demo.git none", "'smallweb refs' lists", "refs GIT/demo.git"),
-        "diff": .init("diff GIT/demo.git v1", "write v1..", "diff GIT/demo.git v1.."),
+        "diff": .init("diff GIT/demo.git v1", "v1.. what has", "diff GIT/demo.git v1.."),
         "feed": .init(
             "feed --json CAPSULE/", "--format jsonfeed", "feed --format jsonfeed CAPSULE/"),
         "watch": .init("watch", "name one, such as gemini://", "watch CAPSULE/about"),
@@ -211,7 +211,7 @@ struct WayOutTests {
         "plugin": .init("plugin test x", "smallweb plugin list", "plugin list"),
         "history": .init("history show", "smallweb history list", "history list"),
         "bookmarks": .init(
-            "bookmarks add (CAPSULE/)", "gemini://", "bookmarks add CAPSULE/"),
+            "bookmarks add (CAPSULE/", "gemini://", "bookmarks add CAPSULE/"),
         "config": .init("config nosuch", "smallweb config --show-origin", "config --show-origin"),
         "completions": .init(
             "completions", "usage: smallweb completions bash|zsh|fish", "completions bash"),
