@@ -14,7 +14,9 @@ struct FirstVisitTests {
     /// Arguments that fetch a page of each host; all hosts are one server.
     private func visits(_ hosts: [String]) -> [String] {
         let port = capsule.server.port
-        let options = ["get", "-s", "-j", "32", "--body", "none", "--json"]
+        let options = [
+            "get", "-s", "-j", "32", "--body", "none", "--json", "--connect-timeout", "10m",
+        ]
         return options + ["--known-hosts", smallweb.home.file("hosts")]
             + hosts.flatMap { ["--resolve", "\($0):\(port):127.0.0.1"] }
             + hosts.map { "gemini://\($0):\(port)/1k" }
