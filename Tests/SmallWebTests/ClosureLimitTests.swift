@@ -47,7 +47,7 @@ struct ClosureLimitTests {
                 if asked.update({ $0 }) > 0 { break }
             }
         case .cancel:
-            let task = Task { try await web.fetch(url) }
+            let task = Task { try await web.fetch(url, limits: .patient) }
             try await eventually("it is asked") { asked.update { $0 } == 1 }
             #expect(try await web.fetch(plain.url("/", scheme: "finger")).text == "y")
             task.cancel()
@@ -108,8 +108,8 @@ struct ClosureLimitTests {
                 } catch {}
             }
         }
-        for try await result in web.run((0..<8).map { _ in server.url(closure.path) }, parallel: 8)
-        {
+        let urls = (0..<8).map { _ in server.url(closure.path) }
+        for try await result in web.run(urls, parallel: 8, limits: .patient) {
             #expect(try result.get().outcome == .ok)
         }
     }

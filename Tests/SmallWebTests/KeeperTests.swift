@@ -89,7 +89,9 @@ struct KeeperTests {
     @Test func fetchesAtTheSameTimeRememberOneKey() async throws {
         let web = try web()
         let urls = (0..<16).map { _ in server.url("/about") }
-        for try await result in web.run(urls, parallel: 16, options: .init(perHost: 16)) {
+        let options = RunOptions(perHost: 16)
+        let results = web.run(urls, parallel: 16, options: options, limits: .patient)
+        for try await result in results {
             #expect(try result.get().outcome == .ok)
         }
         #expect(await database.rows[place]?.count == 1)
