@@ -385,12 +385,13 @@ git_differences() {
 
 # Versions as gitrevisions(7) names them.
 git_ancestors() {
-    local place
+    local place merge
+    merge=$(in_repository history.git rev-list --merges -n 1 main)
     for place in "$git" "$web"; do
         different "$place/history.git" history.git main^..main
-        different "$place/history256.git" history256.git main~3..main^2
+        different "$place/history256.git" history256.git main~3..main~1
         patched "$place/history.git" history.git main^..main
-        logged "$place/history.git" history.git main~2..main^2 : main~2..main^2
+        logged "$place/history.git" history.git "$merge~1..$merge^2" : "$merge~1..$merge^2"
         described "$place/unfiltered-history.git" unfiltered-history.git main~1
     done
     check "git: an ancestor, which a server before version 2 does not send"
