@@ -20,7 +20,7 @@ struct LocalReachTests {
     init() throws { try write("# S3CRET\n=> /s3cret 2026-01-02 S3CRET\n", to: "secret.gmi") }
 
     private func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+        try smallweb.home.write(text, to: name)
     }
 
     /// - Returns: The result of a run that must show nothing of the file.

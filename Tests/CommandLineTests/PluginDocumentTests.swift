@@ -75,10 +75,7 @@ struct PluginDocumentTests {
     private static let nex = PluginKitTests.root + "/docs/examples/plugins/nex"
 
     private func write(_ text: String, to name: String) throws {
-        let file = URL(fileURLWithPath: smallweb.home.file(name))
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: file)
+        try smallweb.home.write(text, to: name)
     }
 
     /// `plugin test` of a folder in the home, whatever the umask.

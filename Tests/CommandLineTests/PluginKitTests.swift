@@ -30,7 +30,7 @@ struct PluginKitTests {
     }
 
     private func write(_ text: String, to name: String) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: smallweb.home.file(name)))
+        try smallweb.home.write(text, to: name)
     }
 
     private func mode(_ name: String) throws -> Int {

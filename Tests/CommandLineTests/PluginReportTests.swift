@@ -9,10 +9,7 @@ struct PluginReportTests {
     private let smallweb = Smallweb()
 
     private func write(_ text: String, to name: String) throws {
-        let file = URL(fileURLWithPath: smallweb.home.file(name))
-        try FileManager.default.createDirectory(
-            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(text.utf8).write(to: file)
+        try smallweb.home.write(text, to: name)
     }
 
     /// Tests a program in sh with one fixture; its first line is the URL.

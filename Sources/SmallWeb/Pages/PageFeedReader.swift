@@ -289,9 +289,7 @@ package final class PageFeedReader: PageSink {
         let place = item.url ?? "\(base)#" + PercentEncoding.encode(name.utf8, also: "/")
         let mark = item.url == nil ? "@" : "#"
         let url = "\(place)\(mark)\(PercentEncoding.encode(version.utf8))"
-        guard let time = item.time, FeedText.isFollowed(url) else { return addUndated(url, title) }
-        let line = FeedText.line(title.utf8)
-        dated.add(Feed.Entry(url: FeedText.url(url), title: line, time: time))
+        add(url, nil, Array(title.utf8)[...], time: item.time)
     }
 
     /// Adds a heading with a date; its entry leads to the heading itself.

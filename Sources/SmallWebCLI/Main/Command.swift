@@ -243,9 +243,7 @@ package struct Command: Sendable, Adjustable {
         // Accept the web URL of a repository, as copied from a browser.
         var repository = url
         if let web = URI.scheme(of: url),
-            let own = try settings.registry().schemes.first(where: {
-                $0.hasReferences && $0.webScheme == web
-            })
+            let own = try settings.registry().repositories(overWeb: web)
         {
             repository = own.name + url.dropFirst(web.count)
         }
@@ -253,8 +251,7 @@ package struct Command: Sendable, Adjustable {
     }.with(
         \.mainOptions, ["heads", "tags", "dates", "symref", "exit-code"]
     ).with(\.canUse) { scheme in
-        scheme.hasReferences
-            || Registry.builtIn.schemes.contains { $0.hasReferences && $0.webScheme == scheme.name }
+        scheme.hasReferences || Registry.builtIn.repositories(overWeb: scheme.name) != nil
     }
 
     static let schemes = Command(

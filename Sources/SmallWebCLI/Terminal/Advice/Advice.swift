@@ -77,10 +77,8 @@ enum Advice {
         _ request: Request, taking option: String, _ registry: Registry
     ) -> String? {
         let uri = request.uri
-        guard
-            let own = registry.schemes.first(where: {
-                $0.hasReferences && $0.webScheme == uri.scheme
-            }), uri.query == nil, uri.path != "/", !uri.path.isEmpty,
+        guard let own = registry.repositories(overWeb: uri.scheme), uri.query == nil,
+            uri.path != "/", !uri.path.isEmpty,
             registry[own.name]?.handler.options(of: own.name).contains(where: { $0.key == option })
                 ?? false
         else { return nil }

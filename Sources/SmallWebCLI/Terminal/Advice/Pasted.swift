@@ -58,8 +58,9 @@ extension Advice {
             return command(word)
         }
         // A web URL has no archive.
-        let own = registry.schemes.first { $0.hasReferences && $0.webScheme == scheme }
-        if let own, text.contains(text: "--tar ") { url = own.name + url.dropFirst(scheme.count) }
+        if let own = registry.repositories(overWeb: scheme), text.contains(text: "--tar ") {
+            url = own.name + url.dropFirst(scheme.count)
+        }
         return text.replacing(text: " URL", with: " " + quoted(URI.display(url)))
     }
 
@@ -303,6 +304,13 @@ extension Advice {
         // The one address that people write with a port.
         let port = host.hasPrefix("::1:") ? host.dropFirst(3) : ""
         return "[\(host.dropLast(port.count))]\(port)\(place.dropFirst(host.count))"
+    }
+}
+
+extension Registry {
+    /// The scheme of repositories that are reached by a scheme of the web.
+    func repositories(overWeb scheme: String) -> Scheme? {
+        schemes.first { $0.hasReferences && $0.webScheme == scheme }
     }
 }
 
